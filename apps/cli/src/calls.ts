@@ -20,7 +20,6 @@ export class RideOut {
   #waitMs = FIRST_WAIT_MS;
   #since: number | null = null;
 
-  /** @param note called with a line for people when the connection breaks or is restored */
   constructor(
     private readonly signal: AbortSignal,
     private readonly note: (text: string) => void = () => undefined,
@@ -101,7 +100,6 @@ export async function inPages<T>(
   }
 }
 
-/** Asks every 300 ms until `isOver`, and shows `status` meanwhile. Returns the last answer. */
 export async function poll<T>(
   { out, signal }: Pick<Cli, 'out' | 'signal'>,
   first: T,
@@ -117,7 +115,6 @@ export async function poll<T>(
   return now;
 }
 
-/** Runs `work`. If Ctrl-C or an unreachable gateway interrupts it, the note `words()` says how to continue. */
 export async function sayingHowToGoOn<T>(
   { signal, out }: Pick<Cli, 'signal' | 'out'>,
   work: () => Promise<T>,

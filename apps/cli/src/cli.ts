@@ -69,14 +69,14 @@ function credentialsOf({ ETUDE_TLS_CA_PATH: ca, ETUDE_TLS_CERT_PATH: cert, ETUDE
   return { credentials: credentials.createSsl(root, own, chain) };
 }
 
-function openGateway(address: string, apiKey: string | undefined, tls: TlsSettings = {}): Gateway {
+function openGateway(address: string, apiKey: string | undefined, tls: TlsSettings): Gateway {
   const settings = { ...(apiKey ? { apiKey } : {}), ...credentialsOf(tls) };
   const clients = Object.entries(SERVICES).map(([name, service]) => [name, createServiceClient(service, address, settings)] as const);
   const services = Object.fromEntries(clients) as unknown as Clients;
   return { address, ...services, close: () => clients.forEach(([, client]) => client.close()) };
 }
 
-/** Connects to the gateway of the flags, else of the environment, else of the local stack. @throws CliError if no gateway is found */
+/** @throws CliError if no gateway is given and no local stack runs */
 async function findGateway(cli: Cli): Promise<Gateway> {
   const { globals, settings, home } = cli;
   const address = globals.address ?? settings.ETUDE_ADDRESS;
@@ -116,10 +116,7 @@ export interface Cli {
   readonly signal: AbortSignal;
 }
 
-/**
- * A command line to copy, with --home and --address if they differ from the defaults.
- * @param words after the program's name
- */
+/** A command line to copy, with --home and --address if they differ from the defaults. */
 export function commandLine({ home, globals, settings }: Pick<Cli, 'home' | 'globals' | 'settings'>, words: string): string {
   const usual = home === resolve(settings.ETUDE_HOME ?? `${ROOT}/.etude`);
   const address = globals.address === undefined ? '' : ` --address ${globals.address}`;

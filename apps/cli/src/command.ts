@@ -35,7 +35,7 @@ export type Options = Readonly<Record<string, unknown>>;
 
 export type Entry = (noun: Command, start: Start) => void;
 
-export interface Hand<O> {
+interface Hand<O> {
   /** Name and positional arguments, such as `get <task>`. */
   readonly command: string;
   readonly help: string;
@@ -75,7 +75,6 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   readonly repeat?: boolean;
   /** Least timeout of the call, in ms. */
   readonly leastMs?: number;
-  /** Line that is shown during the call. */
   readonly status?: (args: readonly string[]) => string;
 }
 
@@ -84,7 +83,6 @@ export const LIMIT = (usual: number): Flags => ({ '--limit <n>': { help: 'how ma
 export const REPEAT: Flags = { '--request-id <id>': 'id of the request; a repeat with the same id changes nothing' };
 
 export const CONFIRM: Flags = { '--yes': 'confirm the deletion' };
-/** The `ask` of commands with `CONFIRM`. @throws CliError without --yes */
 export function confirmed<Request>(request: Request, { options, args: [id = ''] }: Pick<Given, 'options' | 'args'>): Request {
   if (options['yes'] === true) return request;
   throw new CliError(EXIT.usage, `this permanently erases ${id}`, ['add --yes to confirm']);
@@ -97,11 +95,10 @@ function fieldOf(input: DescMessage, name: string, { field = name }: Partial<Fla
   return input.field[field] ?? input.field[`${field}s`];
 }
 
-/** The values of an enum in lower case, without "unspecified". Empty for fields of other types. */
 const wordsOf = (field: DescField): readonly string[] =>
   field.fieldKind === 'enum' ? field.enum.values.filter(({ number }) => number > 0).map(({ localName }) => localName.toLowerCase()) : [];
 
-/** The parser for a field's flag. In a field without presence, 0 means "not given", so the parser refuses 0. */
+/** In a field without presence, 0 means "not given", so its flag refuses 0. */
 function parserOf(field: DescField): ((text: string, before: never) => unknown) | undefined {
   if (field.fieldKind === 'list') return repeated;
   if (field.fieldKind === 'map') return keyValue;
@@ -163,7 +160,6 @@ export function skillReference(text: string): { readonly name: string; readonly 
   return { name: `skills/${name}`, version: Number(version) };
 }
 
-/** The name of a skill, without a version. @throws CliError if a version is given */
 export function wholeSkill(text: string): string {
   const { name, version } = skillReference(text);
   if (version > 0) throw new CliError(EXIT.usage, `name the skill without a version: ${name.replace('skills/', '')}`);
@@ -215,7 +211,6 @@ async function requestOf(input: DescMessage, command: Command, { help, flags = {
 
 type Call = (request: object, settings: ReturnType<typeof callSettings>) => Promise<Record<string, unknown>>;
 
-/** The answer's list, if the command prints a table. */
 const listOf = ({ fields }: DescMessage, columns: readonly string[] | undefined) =>
   columns && fields.find((field) => field.fieldKind === 'list' && field.message !== undefined);
 

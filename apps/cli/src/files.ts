@@ -8,7 +8,6 @@ import { parseExactJson } from '@etude/contracts/json';
 import { CliError, EXIT } from './errors.js';
 
 const MIB = 1024 * 1024;
-/** Largest text file that a flag may name, such as a prompt or tests. */
 const TEXT_MAX_BYTES = 16 * MIB;
 
 /** The file's stat. A pipe has the size 0. @throws CliError if there is no such file or pipe */
@@ -21,7 +20,6 @@ export function statOf(path: string): Stats {
   return stat;
 }
 
-/** Reads a file after a check of its size. @throws CliError if the file is missing or too large */
 export function readBytes(path: string, maxBytes: number): Buffer {
   const { size } = statOf(path);
   const bytes = size > maxBytes ? null : readFileSync(path);
@@ -30,7 +28,6 @@ export function readBytes(path: string, maxBytes: number): Buffer {
   throw new CliError(EXIT.usage, message);
 }
 
-/** @param name of the source, for messages */
 export function decodeUtf8(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -62,14 +59,13 @@ export function messageOf<Desc extends DescMessage>(type: Desc, json: unknown, w
   }
 }
 
-/** Reads an argument: `-` is stdin, `@file` is a file, any other text is the value itself. */
 export async function readArgument(argument: string): Promise<string> {
   if (argument.startsWith('@')) return readText(argument.slice(1));
   if (argument !== '-') return argument;
   return decodeUtf8(await buffer(process.stdin), 'stdin');
 }
 
-/** Paths of the files below a folder, with "/" and sorted. Links are left out. */
+/** Paths below the folder, with "/" and sorted. Symbolic links are left out. */
 export const filesBelow = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

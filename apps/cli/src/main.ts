@@ -2,7 +2,6 @@ import { EXIT } from './errors.js';
 import { runCommand } from './program.js';
 
 const interrupt = new AbortController();
-/** The first signal asks the command to stop. The second signal ends the process. */
 function onSignal(signal: NodeJS.Signals): void {
   if (interrupt.signal.aborted) process.exit(EXIT.interrupted);
   interrupt.abort(signal);

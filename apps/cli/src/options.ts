@@ -6,9 +6,7 @@ const numberFrom = (min: number, max: number, what: string, isValid: (value: num
   throw new InvalidArgumentError(`must be a ${what} from ${min} to ${max}`);
 };
 
-/** For commander's argParser: a whole number between two bounds. */
 export const integer = (min: number, max: number) => numberFrom(min, max, 'whole number', Number.isInteger);
-/** For commander's argParser: a number from 0 to 1. */
 export const fraction = numberFrom(0, 1, 'number', Number.isFinite);
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };

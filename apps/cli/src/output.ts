@@ -25,7 +25,6 @@ export class Output {
     this.#draw();
   }
 
-  /** Writes a piece of output, such as what code printed, unchanged to the named stream. */
   stream(to: 'stdout' | 'stderr', text: string): void {
     this.#clear();
     (to === 'stdout' ? this.stdout : this.stderr).write(text);
@@ -56,7 +55,6 @@ export class Output {
   }
 }
 
-/** Left-aligned columns, two spaces apart. The last column isn't padded. */
 export function table(rows: ReadonlyArray<readonly string[]>): string {
   const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   const widths = (rows[0] ?? []).map((_cell, column) => widthOf(column));
@@ -72,7 +70,6 @@ export function table(rows: ReadonlyArray<readonly string[]>): string {
 
 const BAR_WIDTH = 40;
 
-/** One bar of text per line, as long as the value's share of the largest value. */
 export function bars(rows: ReadonlyArray<readonly [label: string, value: number]>): string {
   const largest = Math.max(1, ...rows.map(([, value]) => value));
   const width = Math.max(...rows.map(([label]) => label.length));

@@ -61,7 +61,6 @@ export function buildProgram(start: Start, json = false): Command {
   return program;
 }
 
-/** Where one command runs: its environment variables, its outputs, and the signal that interrupts it. */
 interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdout: Terminal;
@@ -69,7 +68,6 @@ interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-/** Whether the error comes from the interruption: the signal's reason, an AbortError or a cancelled call. */
 function isInterruption(error: unknown, { aborted, reason }: AbortSignal): boolean {
   if (!aborted) return false;
   return error === reason || (error instanceof Error && (error.name === 'AbortError' || isCancelled(error.cause ?? error)));
@@ -94,7 +92,7 @@ function report(error: unknown, json: boolean, surroundings: Surroundings): numb
   return known ? error.exit : EXIT.internal;
 }
 
-/** Runs one command line and reports its failure. @param words after the program's name; returns the exit code */
+/** Runs one command line, and prints its failure on stderr. @param words after the program's name @returns the exit code */
 export async function runCommand(words: readonly string[], surroundings: Surroundings): Promise<number> {
   const { environment, stdout, stderr, signal } = surroundings;
   let exit: number = EXIT.ok;

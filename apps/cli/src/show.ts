@@ -26,20 +26,17 @@ export const when = (time: Timestamp | undefined) =>
 /** A name without its prefix, as commands take it: "sum_of_squares" for "skills/sum_of_squares". */
 export const bareName = (name: string) => name.replace(/^(?:skills|tasks|sandboxes|agents|wantedSkills)\//, '');
 
-/** A title with indented lines below it; '' without lines. */
 export const list = (title: string, lines: readonly string[]): string =>
   lines.length === 0 ? '' : [`${title}:`, ...lines.flatMap((line) => line.split('\n')).map((line) => `  ${line}`)].join('\n');
 
 const labelOf = ({ name }: Pick<DescField, 'name'>) => name.replaceAll('_', ' ');
 const valueOf = (message: Message, { localName }: DescField) => (message as unknown as Record<string, unknown>)[localName];
 
-/** Text unchanged, numbers to three places, any other value as JSON. */
 function plainText(value: unknown): string {
   if (typeof value === 'object') return JSON.stringify(value);
   return String(typeof value === 'number' ? Number(value.toFixed(3)) : (value as string));
 }
 
-/** The word for an enum's value, such as "pending_review"; '' for 0. Verdicts stay in capitals. */
 function wordOf({ name, values }: DescEnum, value: unknown): string {
   const word = values.find(({ number }) => number === value && number > 0)?.localName ?? '';
   return name === 'Verdict' ? word : word.toLowerCase();
@@ -73,7 +70,6 @@ const itemText = (field: DescField & { fieldKind: 'list' }, one: unknown): strin
 
 const isWord = (field: DescField) => field.fieldKind !== 'scalar' || field.scalar === ScalarType.STRING;
 
-/** A nested message as one line: NAME@VERSION if the message has a name and a version, else all fields that are set. */
 function lineOf(type: DescMessage, message: Message): string {
   const { name, version } = message as { name?: string; version?: number };
   if (name !== undefined && version !== undefined) return `${bareName(name)}@${version}`;
@@ -87,7 +83,6 @@ function lineOf(type: DescMessage, message: Message): string {
 
 const setFields = (type: DescMessage, message: Message) => type.fields.filter((field) => isFieldSet(message, field));
 
-/** A row for each set field that is one word, number or text, except for the fields in `leftOut`. */
 export const wordRows = (type: DescMessage, message: Message, leftOut: readonly string[]): Array<[string, string]> =>
   setFields(type, message)
     .filter((field) => (field.fieldKind === 'scalar' || field.fieldKind === 'enum') && !leftOut.includes(field.localName))

@@ -20,7 +20,6 @@ export async function waitForRun(cli: Cli, gateway: Gateway, run: ConsolidationR
   return wholeRun(cli, gateway, await poll(cli, run, { isOver, ask, status: ({ name }) => `${name} …` }));
 }
 
-/** The run with the lines of all its agents. */
 async function wholeRun(cli: Cli, gateway: Gateway, { name }: ConsolidationRun): Promise<ConsolidationRun> {
   const pages: ConsolidationRun[] = [];
   const { items } = await inPages(Infinity, async (page) => {

@@ -31,7 +31,7 @@ function print(cli: Cli, key: string, { tenant, roles, name, expires }: Omit<Key
   return EXIT.ok;
 }
 
-/** Adds a key to the key file. A running gateway reloads the file. */
+/** A running gateway reloads the key file. */
 export async function createKey(cli: Cli, options: KeyOptions): Promise<number> {
   const { tenant, role, name, expires } = options;
   const parsed = TenantId.safeParse(tenant);
@@ -55,7 +55,6 @@ async function listKeys(cli: Cli, options: FileOption): Promise<number> {
   return EXIT.ok;
 }
 
-/** The only key with this name, or with a digest that begins with this text. @throws CliError if no key or several keys match */
 function keyCalled(keys: readonly KeyEntry[], which: string): KeyEntry {
   const found = keys.filter(({ name, sha256 }) => name === which || (which.length >= 6 && sha256.startsWith(which)));
   if (found.length === 1) return found[0]!;
@@ -75,7 +74,6 @@ async function revokeKey(cli: Cli, options: FileOption, [which = '']: readonly s
   return EXIT.ok;
 }
 
-/** Adds a key with the same tenant, roles and name, and lets the old one expire. */
 async function rotateKey(cli: Cli, options: FileOption & { readonly grace: number }, [which = '']: readonly string[]): Promise<number> {
   const path = pathOf(cli, options);
   const keys = readKeys(path);

@@ -33,12 +33,7 @@ const SHOWN = ['Working Memory', 'Execution Memory'];
 const PROMPT =
   'The tests of this repository fail (python3 -m unittest). Find the mistakes in shop/prices.py and mend them. The tests are right.';
 
-/**
- * Lets an agent mend a small repository step by step, and kills the worker that runs the agent.
- *
- * @param home the home of the demo's stack
- * @returns whether the agent succeeded
- */
+/** @returns whether the agent succeeded although its worker was killed */
 async function runAgent(cli: Cli, gateway: Gateway, home: string): Promise<boolean> {
   const spec = {
     agent: 'demo',
@@ -67,7 +62,7 @@ function repositoryFiles(folder: string): Array<{ path: string; content: Uint8Ar
   return paths.map((path) => ({ path, content: new Uint8Array(readFileSync(join(folder, path))) }));
 }
 
-/** Kills the only rollout worker. The stack starts another one, which continues the task. */
+/** The stack starts another worker, which continues the task. */
 async function killWorker(cli: Cli, home: string): Promise<void> {
   const worker = (await findStack(home))?.processes.find(({ name }) => name === 'rollout-worker');
   if (!worker?.pid) return;
@@ -75,7 +70,6 @@ async function killWorker(cli: Cli, home: string): Promise<void> {
   cli.out.data({ kind: 'killed', pid: worker.pid }, `  SIGKILL to the worker (process ${worker.pid})`);
 }
 
-/** Prints the scratchpad and the findings as the model saw them in the last step. */
 async function showMemories(cli: Cli, gateway: Gateway, name: string): Promise<void> {
   const explained = await gateway.tasks.explainStep({ name }, callSettings(cli));
   const shown = explained.sections.filter(({ title }) => SHOWN.includes(title)).map(({ text }) => withoutTags(text));
@@ -122,7 +116,6 @@ function comparison(first: Summary, second: Summary): string {
   return table(left.map(([name = '', value = ''], index) => [name, value, right[index]?.[1] ?? '']));
 }
 
-/** The learning curve: calls and tokens of each round as bars. */
 function curve(rounds: readonly Summary[]): string {
   const plot = (name: 'modelCalls' | 'tokens', title: string) => `${title}\n${bars(rounds.map((round) => [round.run, round[name]]))}`;
   return [
@@ -158,7 +151,6 @@ interface DemoOptions {
   readonly keep?: boolean;
 }
 
-/** Leaves the stack running until Ctrl-C. The console shows the results of the demo. */
 async function keepOpen({ out, signal }: Cli, home: string, ended: Promise<void>): Promise<void> {
   const state = await findStack(home);
   if (state === null) return;
@@ -170,7 +162,6 @@ async function keepOpen({ out, signal }: Cli, home: string, ended: Promise<void>
   await Promise.race([ended, signal.aborted ? undefined : once(signal, 'abort')]);
 }
 
-/** `etude demo`: starts a new stack with a scripted model, and stops it at the end. */
 async function demo(cli: Cli, { sandbox, keep = false }: DemoOptions): Promise<number> {
   requireMachine(cli);
   const home = join(cli.home, 'demo');

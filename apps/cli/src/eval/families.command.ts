@@ -28,7 +28,6 @@ import { type Problem, readEntries, specOf } from './problems.js';
 interface FamilyProblem extends Problem {
   readonly family: string;
   readonly familyKind: Kind;
-  /** Number of the round, from 1. */
   readonly round: number;
 }
 
@@ -36,7 +35,6 @@ const Line = z.looseObject({
   id: z.string().min(1),
   family: z.string().trim().min(1).max(64),
   kind: z.enum(KINDS),
-  /** Default: the round after the family's previous line. */
   round: z.int().min(1).max(1_000).optional(),
 });
 
@@ -117,7 +115,7 @@ interface Round {
   readonly say: (line: RunLine, text: string) => void;
 }
 
-/** Runs the tasks with and without memory side by side, then consolidates. Reads costs last, because learning continues after an answer. */
+/** Reads the costs after the consolidation, because learning from a task continues after its answer. */
 async function runRound(cli: Cli, gateway: Gateway, { run, round, problems, options, say }: Round): Promise<void> {
   const jobs = problems.flatMap((problem) => ARMS.map((arm) => ({ problem, arm })));
   const results: Array<(typeof jobs)[number] & { readonly result: SampleResult; readonly isMisled: boolean }> = [];
@@ -143,11 +141,7 @@ async function runRound(cli: Cli, gateway: Gateway, { run, round, problems, opti
   say({ kind: 'consolidation', round, modelCalls, inputTokens, outputTokens, costUsd, factsAdded, skillsActivated, scripted }, text);
 }
 
-/**
- * Consolidates one agent and waits until its skills are verified. If a run of this request id has failed already, starts another one.
- *
- * @throws CliError if the run fails during the wait
- */
+/** Returns once the skills are verified. A consolidation that failed before is started again. @throws CliError if it fails now */
 async function consolidated(cli: Cli, gateway: Gateway, requestId: string, agent: string): Promise<ConsolidationRun> {
   for (let again = 0; ; again++) {
     const request = { agent, days: 7, requestId: again === 0 ? requestId : `${requestId}-again${again}` };

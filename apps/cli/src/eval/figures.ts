@@ -15,7 +15,6 @@ export type Arm = (typeof ARMS)[number];
 const count = z.number().int().min(0);
 const spent = { modelCalls: count, inputTokens: count, outputTokens: count, costUsd: z.number().min(0), scripted: z.boolean() };
 
-/** A line of a run's file. */
 export const RunLine = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('run'), run: z.string(), file: z.string(), rounds: count, agent: z.string() }),
   z.object({
@@ -40,12 +39,10 @@ export const RunLine = z.discriminatedUnion('kind', [
 export type RunLine = z.infer<typeof RunLine>;
 type TaskLine = Extract<RunLine, { kind: 'problem' }>;
 
-/** Sums over the tasks of one round, arm and kind. */
 export type Row = ReturnType<typeof rowOf>;
 
 export type Figures = ReturnType<typeof figuresOf>;
 
-/** Adds up the figures of all tasks of one or several runs. */
 export function figuresOf(lines: readonly RunLine[]) {
   const tasks = lines.filter((line) => line.kind === 'problem');
   const learned = lines.filter((line) => line.kind === 'consolidation');
@@ -72,9 +69,7 @@ function rowOf(round: number, arm: Arm, kind: Kind | 'all', tasks: readonly Task
     arm,
     kind,
     tasks: tasks.length,
-    /** Tasks that a skill or the first attempt solved. */
     firstRight: tasks.filter(({ solved, attempts, skill }) => solved && (skill !== '' || attempts === 1)).length,
-    /** Tasks for which a skill gave a wrong answer before the first attempt. */
     misled: tasks.filter(({ isMisled }) => isMisled).length,
     solved: tasks.filter(({ solved }) => solved).length,
     bySkill: tasks.filter(({ solved, skill }) => solved && skill !== '').length,
@@ -84,7 +79,6 @@ function rowOf(round: number, arm: Arm, kind: Kind | 'all', tasks: readonly Task
   };
 }
 
-/** The figures to draw and list, each computed from one row. `percent`: a share of the row's tasks. Other units: a mean per task. */
 export const MEASURES = [
   { title: 'First attempts right', unit: 'percent', of: ({ firstRight, tasks }: Row) => (100 * firstRight) / tasks },
   { title: 'Model calls per task', unit: 'number', of: ({ modelCalls, tasks }: Row) => modelCalls / tasks },
@@ -100,7 +94,6 @@ export function valueText(unit: Measure['unit'], value: number): string {
   return unit === 'money' ? value.toFixed(5) : String(Number(value.toFixed(value < 100 ? 1 : 0)));
 }
 
-/** The head and one line per row. */
 export const figureCells = ({ rows }: Figures): string[][] => [
   ['Round', 'Kind', 'Memory', 'Tasks', ...MEASURES.map(({ title }) => title)],
   ...rows.map((row) => [

@@ -17,7 +17,7 @@ function refuseBeyondMax(bytes: number, path: string): void {
   if (bytes > BYTES_MAX) throw new CliError(EXIT.usage, `${path} has more than ${BYTES_MAX / 1024 / 1024} MiB`);
 }
 
-/** @param isWanted whether to read the file with this path @throws CliError beyond 512 MiB */
+/** @throws CliError beyond 512 MiB */
 export function filesOfFolder(folder: string, isWanted: (path: string) => boolean): PackedFiles {
   const files = new Map<string, Buffer>();
   let bytes = 0;
@@ -99,7 +99,6 @@ function refuseUnlessPlain({ type, validation }: Config, files: PackedFiles): vo
     throw new Error('its cases have arguments, files or interaction, which are not supported');
 }
 
-/** Samples are public. Secret cases are hidden. */
 const caseOf = (input: string, files: PackedFiles): ProgramCase => ({
   stdin: textOf(files, input),
   expectedStdout: textOf(files, input.replace(/in$/, 'ans')),
@@ -127,7 +126,6 @@ function flagsOf(own: string, files: PackedFiles, inputs: readonly string[]): ob
   return flags;
 }
 
-/** The validator flags of this folder, else of its nearest parent that has flags. */
 function groupFlags(files: PackedFiles, folder: string): string {
   for (const name of ['testdata.yaml', 'test_group.yaml']) {
     const path = `${folder}/${name}`;
@@ -138,7 +136,6 @@ function groupFlags(files: PackedFiles, folder: string): string {
   return folder === 'data' ? '' : groupFlags(files, posix.dirname(folder));
 }
 
-/** The English statement, else the first statement, in Markdown or LaTeX. */
 function statementOf({ name }: Config, files: PackedFiles): string {
   const statements = [...files.keys()].filter((file) => /^(?:problem_)?statement\/problem(?:\.[\w-]+)?\.(?:md|tex)$/.test(file)).toSorted();
   const [path] = [...statements.filter((file) => /problem(?:\.en[\w-]*)?\.\w+$/.test(file)), ...statements];

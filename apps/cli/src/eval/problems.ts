@@ -87,14 +87,12 @@ function mbppProblem({ task_id, text, prompt, code, test_list, test_setup_code, 
 /** A TaskSpec as proto JSON, with an additional field `id`. */
 const Own = z.looseObject({ id: z.union([z.string().min(1), z.number()]) });
 
-/** Formats with one problem on each line. */
 export const LINE_FORMATS = ['humaneval', 'mbpp', 'etude'] as const;
 type Format = (typeof LINE_FORMATS)[number];
 
 /** @throws Error with the field that is wrong */
 export const specOf = (json: object): TaskSpec => fromJson(TaskSpecSchema, json as JsonObject);
 
-/** Readers of one line or entry, by format. @throws Error with the field that is wrong */
 export const READERS: Readonly<Record<Format, (entry: unknown) => Problem>> = {
   humaneval: (entry) => humanEvalProblem(HumanEval.parse(entry)),
   mbpp: (entry) => mbppProblem(Mbpp.parse(entry)),
@@ -162,7 +160,6 @@ export function parseLines<T>(
   });
 }
 
-/** Reads a problem file, gzipped or not. Everything is checked before anything is submitted. @throws CliError */
 export function readEntries<P extends Problem>(readEntry: (entry: unknown) => P, path: string): P[] {
   return parseEntries(readEntry, unpack(readBytes(path, FILE_MAX_BYTES), path), path);
 }
@@ -204,10 +201,7 @@ interface ProblemLimits {
   readonly memoryMiB?: number | null | undefined;
 }
 
-/**
- * The sandbox limits of a program: the problem's limits, at most Etude's limits, and room for the longest expected output.
- * @throws Error if an expected output is longer than a sandbox keeps
- */
+/** The output limit has room for the longest expected output. @throws Error if that is longer than a sandbox keeps */
 export function programLimits(cases: readonly ProgramCase[], { seconds, memoryMiB }: ProblemLimits): object {
   const kib = Math.max(0, ...cases.map(({ expectedStdout }) => Buffer.byteLength(expectedStdout))) / 1024;
   if (kib > OUTPUT_KIB.max) throw new Error(`an expected output has ${Math.ceil(kib)} KiB; at most ${OUTPUT_KIB.max} are compared`);

@@ -50,7 +50,6 @@ const ABOUT: Readonly<Record<Row['kind'], string>> = {
   distractor: 'Tasks worded like those of another family, but with a different rule.',
 };
 
-/** The main curves, over tasks of every kind. */
 export function reportSvg(figures: Figures): string {
   const charts = MEASURES.slice(0, 3).map((measure) => chartOf(figures, 'all', measure));
   return svgOf(charts, noteOf(figures));
@@ -83,7 +82,6 @@ ${rows.map((cells) => lineOf(cells, 'td')).join('\n')}</table>
 
 const lineOf = (cells: readonly string[], tag: string) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
 
-/** Answers by skills are drawn for procedures only, and money only if a price is known. */
 function isDrawn({ rows }: Figures, kind: Row['kind'], { title, unit }: Measure): boolean {
   if (title === 'Answered by a skill') return kind === 'procedure';
   return unit !== 'money' || rows.some(({ costUsd }) => costUsd > 0);
@@ -91,7 +89,6 @@ function isDrawn({ rows }: Figures, kind: Row['kind'], { title, unit }: Measure)
 
 type ReportOptions = Readonly<Partial<Record<'html' | 'svg' | 'png', string>>>;
 
-/** `etude eval report`: prints the figures of runs and draws their curves. Needs no gateway. */
 async function report(cli: Cli, { html, svg, png }: ReportOptions, runs: readonly string[]): Promise<number> {
   const paths = runs.map((run) => (existsSync(run) ? run : runFile(cli, run)));
   const figures = figuresOf(paths.flatMap((path) => parseLines((line) => RunLine.parse(line), readText(path), path)));
@@ -125,7 +122,6 @@ const FONT = 'font-family="system-ui, sans-serif" font-size="11"';
 const escaped = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`).replaceAll(/(?![\n\t])\p{Cc}/gu, '\u{fffd}');
 
-/** A self-contained picture with the charts side by side. @param note a line below the charts */
 function svgOf(charts: readonly string[], note = ''): string {
   const [width, height] = [WIDTH * charts.length, HEIGHT + (note === '' ? 0 : 24)];
   const below = note === '' ? '' : words(10, height - 8, note, 'fill="#57606a"');
@@ -145,7 +141,6 @@ function roundAbove(value: number): number {
   return unit * ([1, 2, 4, 6, 8].find((times) => times * unit >= value) ?? 10);
 }
 
-/** One measure of one kind of task: a line for each arm, over the rounds. A round without tasks has no point. */
 function chartOf({ rows }: Figures, kind: Row['kind'], { title, unit, of }: Measure): string {
   const rounds = [...new Set(rows.map((row) => row.round))];
   const shown = rows.filter((row) => row.kind === kind);

@@ -13,7 +13,6 @@ import { SCRIPTED } from '../show.js';
 import { allCalls, elapsedMs, stopWord, verdictWord } from '../tasks/task-lines.js';
 import type { Problem } from './problems.js';
 
-/** Flags of `eval run` and `eval families`. */
 export const RUN_FLAGS: Flags = {
   '--attempts <n>': { help: 'most attempts per task (default: 4)', parse: integer(1, 100) },
   '--concurrency <n>': { help: 'tasks at once', usual: 2, parse: integer(1, 256) },
@@ -21,7 +20,6 @@ export const RUN_FLAGS: Flags = {
   '--resume <run>': 'continue this run; pass the same file and flags',
 };
 
-/** Settings of every task of a run. */
 export interface TaskSettings {
   readonly attempts?: number;
   readonly memory: MemoryUse;
@@ -29,13 +27,12 @@ export interface TaskSettings {
   readonly strategy?: string;
 }
 
-export interface Sample {
+interface Sample {
   readonly problem: Problem;
   readonly sample: number;
   readonly onEvent?: (event: TaskEvent) => void;
 }
 
-/** A problem's TaskSpec with the settings of the run. The reference is sent only if the run learns from it. */
 function evalSpec(problem: Problem, run: string, { memory, attempts, agent, strategy }: TaskSettings): TaskSpec {
   const spec = clone(TaskSpecSchema, problem.spec);
   const learns = memory === 'learn';
@@ -63,11 +60,7 @@ export async function workOn(cli: Cli, run: string, work: (gateway: Gateway) => 
   return resume;
 }
 
-/**
- * The request id of a sample. A resumed run makes the same id, so that it finds the task again.
- *
- * @param again number of this sample's tasks that have already ended in an error
- */
+/** A resumed run finds its tasks by the same ids. @param again number of this sample's tasks that have ended in an error */
 const requestIdOf = (run: string, { problem, sample }: Sample, again: number) =>
   `eval-${run}-${hash('sha256', problem.id).slice(0, 20)}-${sample}${again > 0 ? `-again${again}` : ''}`;
 
@@ -116,12 +109,7 @@ export async function runSample(cli: Cli, gateway: Gateway, run: string, of: Sam
 
 export type SampleResult = ReturnType<typeof sampleOf>;
 
-/**
- * Result of one sample of one problem.
- *
- * @param sample number of the sample, from 1
- * @param task null if the gateway refused the task for the reason `error`
- */
+/** @param sample from 1 @param task null if the gateway refused the task for the reason `error` */
 export function sampleOf(id: string, sample: number, task: Task | null, error: string | null = null) {
   const { result, usage } = task ?? {};
   return {
@@ -130,7 +118,6 @@ export function sampleOf(id: string, sample: number, task: Task | null, error: s
     sample,
     task: task?.name ?? null,
     solved: task?.state === TaskState.SUCCEEDED && result?.verdict === Verdict.AC,
-    /** AC, WA, TLE, MLE, RE, or NONE without a verdict. */
     verdict: result?.verdict ? verdictWord(result.verdict) : 'NONE',
     stopReason: task ? stopWord(task.stopReason) : 'error',
     attempts: usage?.attempts ?? 0,
@@ -164,7 +151,6 @@ export function summarize(run: string, results: readonly SampleResult[], samples
     problems: problems.length,
     samples,
     passAt1: meanAt(1),
-    /** pass@k by k, for the usual k up to the number of samples. */
     passAtK: Object.fromEntries(ks.map((k) => [k, meanAt(k)])) as Record<string, number>,
     verdicts: Object.fromEntries(verdicts) as Record<string, number>,
     attempts: sum((result) => result.attempts),

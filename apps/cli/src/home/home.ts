@@ -35,7 +35,6 @@ function writePrivate(path: string, text: string): void {
   renameSync(next, path);
 }
 
-/** The entries of a key file, with digests only. Empty if there is no file. */
 export function readKeys(path: string): KeyEntry[] {
   if (!existsSync(path)) return [];
   return KeyFile.parse(JSON.parse(readFileSync(path, 'utf8'))).keys;

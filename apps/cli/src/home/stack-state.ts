@@ -91,7 +91,6 @@ export async function holdStack(home: string, state: () => StackState): Promise<
   }
 }
 
-/** State of the running stack of this home; null if none runs. */
 export async function findStack(home: string): Promise<StackState | null> {
   if (!statSync(home, { throwIfNoEntry: false })?.isDirectory()) return null;
   const socket = createConnection({ path: lockName(home) });

@@ -51,7 +51,6 @@ const serviceOf = ({ spec }: Item): Service | undefined => SERVICES.find((name) 
 const isReady = ({ status }: Item) => status.containerStatuses.length > 0 && status.containerStatuses.every((one) => one.ready);
 const listed = (names: readonly string[]) => (names.length === 0 ? null : names.join(', '));
 
-/** Asks a ready pod of a service for a path of its health port, through the API server. */
 function ask({ kubectl, pods }: Seen, service: Service, path: string): string {
   const pod = pods.find((one) => one.metadata.labels[NAME] === `etude-${service}` && isReady(one));
   if (pod === undefined) throw new Error(`no pod of ${service} is ready`);
@@ -137,7 +136,6 @@ export function inspectCluster(kubectl: Kubectl): Finding[] {
   });
 }
 
-/** Runs kubectl in a namespace, with the user's KUBECONFIG and current context. */
 const kubectlIn =
   (namespace: string): Kubectl =>
   (...args) => {

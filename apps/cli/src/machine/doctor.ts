@@ -32,12 +32,10 @@ export type Finding = Seen & Omit<Check, 'look'>;
 const PYTHON = '/usr/bin/python3';
 const NO_CODE = 'no code can run, so no task can be evaluated';
 
-/** Programs that only tests need, and which tests need them. */
 const OF_TESTS = { chromium: 'tests of the console', prometheus: 'tests of alerts and dashboard' };
 
 const apt = (name: string) => `Install it: sudo apt-get install -y ${name}`;
 
-/** Runs a program. Returns whether the program succeeded, and the first line of its output. */
 function runs(command: string, ...args: readonly string[]): Seen {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 });
   const [said = ''] = (stdout || stderr || '').trim().split('\n', 1);

@@ -27,7 +27,7 @@ interface Outcome {
 /** Exit code of test/cluster if this machine can't run a cluster. test/cluster prints the reason. */
 const NO_CLUSTER = 3;
 
-/** Runs vitest once. Ctrl-C ends vitest and all processes of its tests. @param through a command that runs vitest's command */
+/** @param through a command that runs vitest's command */
 async function runVitest(cli: Cli, config: string, files: readonly string[], through: readonly string[] = []): Promise<Outcome> {
   const nothing: Outcome = { passed: 0, failed: [], skipped: [] };
   if (files.length === 0) return nothing;
@@ -71,7 +71,6 @@ const NEEDS: ReadonlyArray<readonly [RegExp, readonly string[]]> = [
   [/^test\/(?!cluster\/).*\.spec\.ts$/, ['redis-server', ...SANDBOX]],
 ];
 
-/** The files that this machine can't run, each with the missing programs. */
 export function skippedFiles(files: readonly string[], findings: ReadonlyArray<Pick<Finding, 'name' | 'ok'>>): Told[] {
   const missing = new Set(findings.filter(({ ok }) => !ok).map(({ name }) => name));
   return files.flatMap((what) => {
@@ -88,13 +87,10 @@ const SLOW_SPEC = /\.slow\.cluster\.spec\.ts$/;
 const CONFORMANCE_SPEC = /^libs\/sandbox\/test\/conformance\//;
 
 export interface TestOptions {
-  /** Runs only the tests that need a cluster, and the sandbox conformance tests in pods. */
   readonly cluster?: boolean;
-  /** With `cluster`: also runs the tests that take minutes. */
   readonly all?: boolean;
 }
 
-/** `etude test`: runs every test of one kind that this machine can run. The last lines name and count the failures. */
 export async function runTests(
   cli: Cli,
   filters: readonly string[],
@@ -145,7 +141,6 @@ export async function runNode(
   return signal.aborted ? EXIT.interrupted : (code ?? EXIT.internal);
 }
 
-/** Lists the benchmarks, or runs one benchmark in a new process with the Node.js flags of the services. */
 async function bench(cli: Cli, name: string | undefined, args: readonly string[]): Promise<number> {
   const folder = join(cli.root, 'bench', 'dist');
   const known = globSync(`*${SUFFIX}`, { cwd: folder }).map((file) => basename(file, SUFFIX));
@@ -161,7 +156,6 @@ async function bench(cli: Cli, name: string | undefined, args: readonly string[]
   return runNode(cli, [...SERVICE_NODE_ARGS, '-e', RUN, url, ...given, ...(cli.globals.json ? ['--json'] : [])]);
 }
 
-/** Adds the command `bench`, which passes unknown flags to the benchmark. */
 export function addBench(parent: Command, start: Start): void {
   parent
     .command('bench [name]')

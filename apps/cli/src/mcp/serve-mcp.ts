@@ -24,7 +24,6 @@ function callerOfFlags(options: McpOptions): McpCaller {
   }
 }
 
-/** `etude mcp`: serves MCP on stdin and stdout until stdin ends. */
 function serveMcp(cli: Cli, options: McpOptions, version: string): Promise<number> {
   const caller = callerOfFlags(options);
   return withGateway(cli, async ({ address, tools, skills }) => {

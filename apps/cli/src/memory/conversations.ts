@@ -34,11 +34,7 @@ interface AddOptions {
   readonly requestId?: string;
 }
 
-/**
- * The messages of a text: a JSON list of messages, an object with a list `messages`, or one message per line. `content` is read as `text`.
- *
- * @param where the place of the text, for errors. @throws CliError with the message that is wrong
- */
+/** Reads a JSON list of messages, an object with a list `messages`, or one message per line. `content` is read as `text`. @throws CliError */
 export function messagesIn(text: string, where: string): Message[] {
   const isLines = text.trimStart().startsWith('{') && parsedJson(text) === undefined;
   const lines = text.split('\n').flatMap((line, n) => (line.trim() === '' ? [] : [{ line, at: `${where}, line ${n + 1}` }]));

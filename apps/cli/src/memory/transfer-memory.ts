@@ -52,7 +52,6 @@ export function exportMemory(cli: Cli, { agent = '', user = '', layer = [], outp
   });
 }
 
-/** Batches of an export: the header, some records, and the line number of the first record in the file. */
 async function* batches(path: string): AsyncGenerator<{ readonly lines: string[]; readonly firstLine: number }> {
   const lines = linesOf(path);
   const { value: header, done } = await lines.next();
@@ -66,7 +65,6 @@ async function* batches(path: string): AsyncGenerator<{ readonly lines: string[]
   if (firstLine === 2) yield { lines: [header], firstLine };
 }
 
-/** Imports an export. A repeat after an interruption skips the records that exist. */
 export function importMemory(cli: Cli, path: string): Promise<number> {
   return withGateway(cli, async ({ memory }) => {
     let [added, unchanged] = [0, 0];
@@ -109,7 +107,6 @@ export interface ImportOptions {
   readonly name?: string;
 }
 
-/** The named files, and all files with a known extension in the named folders. @throws CliError without any file */
 function filesOf(paths: readonly string[]): string[] {
   return paths.flatMap((path) => {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -126,7 +123,7 @@ async function* parts(head: object, bytes: Uint8Array) {
   for (const value of partsOf(bytes)) yield { part: { case: 'data' as const, value } };
 }
 
-/** Imports files one by one. A refused file doesn't stop the others. A repeat skips files that were imported before. */
+/** A refused file doesn't stop the others. A repeat skips files that were imported before. */
 export function importDocuments(cli: Cli, paths: readonly string[], options: ImportOptions): Promise<number> {
   const files = filesOf(paths);
   if (options.name !== undefined && files.length > 1) throw new CliError(EXIT.usage, '--name needs a single file, but several were given');

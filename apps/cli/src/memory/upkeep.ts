@@ -25,7 +25,6 @@ export const EXACTLY: Flags = {
 
 export const exitOf = ({ state }: ErasureReceipt | Reembedding): ExitCode => (state === 'failed' ? EXIT.failed : EXIT.ok);
 
-/** The owner whose data to erase. @throws CliError unless the flags name exactly one */
 function whoseMemory(options: Options) {
   const named = (['agent', 'user', 'tenant'] as const).filter((name) => options[name] !== undefined);
   const [only] = named;
@@ -33,7 +32,6 @@ function whoseMemory(options: Options) {
   return { case: only, value: String(options[only]) };
 }
 
-/** The receipt of an erasure. Waits for its end, except with `--detach`. */
 export function untilErased(started: ErasureReceipt, { cli, gateway, options }: Given): ErasureReceipt | Promise<ErasureReceipt> {
   if (options['detach'] === true) return started;
   return poll(cli, started, {
@@ -67,7 +65,7 @@ const ERASE = plain(Memory.method.eraseMemory, {
   exit: exitOf,
 });
 
-export function reembedText({ model, state, done, total, error }: Omit<Reembedding, '$typeName'>): string {
+function reembedText({ model, state, done, total, error }: Omit<Reembedding, '$typeName'>): string {
   const head = model === '' ? 'no re-embedding is running' : `${model}: ${state}, ${done} of ${total} records`;
   if (error === '') return head;
   return `${head}\n${state === 'running' ? 'delayed, will be retried' : 'failed'}: ${error}`;

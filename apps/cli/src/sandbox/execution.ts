@@ -23,13 +23,11 @@ export type Execution = Exclude<ExecuteInit, { $typeName: string }> & { readonly
 
 const NEVER = new AbortController().signal;
 
-/** Exit code for an execution: 0 if the code succeeded, 4 if a retry may succeed, else 1. */
 export function outcomeExit({ exit }: ExecutionOutcome): ExitCode {
   if (exit === 'ok') return EXIT.ok;
   return RETRYABLE_EXITS.has(exit as ExitReason) ? EXIT.unavailable : EXIT.failed;
 }
 
-/** Prints an output's plain text. A note names its other forms. */
 function printDisplay({ out }: Cli, { text, binary, json }: RichOutput): void {
   const plain = text['text/plain'];
   if (plain) out.stream('stdout', plain.endsWith('\n') ? plain : `${plain}\n`);
@@ -44,7 +42,7 @@ function printEnd({ out }: Cli, outcome: ExecutionOutcome): void {
   if (outcome.workingMemory) out.stream('stdout', `\n${outcome.workingMemory}\n`);
 }
 
-/** Runs code, streams its output, and returns its outcome. Ctrl-C ends the code; the output up to then is still printed. */
+/** Ctrl-C ends the code. The output up to then is still printed. */
 export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution): Promise<ExecutionOutcome> {
   const { out, signal } = cli;
   const { name, executionId = '' } = asked;
@@ -82,13 +80,11 @@ export async function showExecution(cli: Cli, gateway: Gateway, asked: Execution
 
 export interface CodeOptions {
   readonly shell?: boolean;
-  /** Stdin of the command: text, `@FILE` or `-`. */
   readonly stdin?: string;
   readonly executionId?: string;
   readonly resume?: string;
 }
 
-/** The request for an execution, from the flags. @throws CliError if there is neither code nor an execution to resume */
 export async function executionOf(name: string, code: string | undefined, options: CodeOptions): Promise<Execution> {
   const { executionId = '', resume: resumeToken = '' } = options;
   if (resumeToken && !executionId) throw new CliError(EXIT.usage, '--resume needs --execution-id, the execution to continue');
@@ -100,7 +96,7 @@ export async function executionOf(name: string, code: string | undefined, option
   return { name, language, code: text, stdin, executionId, resumeToken, limits };
 }
 
-/** Flags that limit each execution. `exec` defaults to the limits with which the sandbox was created. */
+/** `exec` defaults to the limits with which the sandbox was created. */
 export const LIMIT_FLAGS: Flags = {
   '--cpu <time>': { help: 'processor time (default: 10s)', field: 'cpuTime' },
   '--wall <time>': { help: 'wall time (default: 20s)', field: 'wallTime' },

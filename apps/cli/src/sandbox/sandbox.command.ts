@@ -45,7 +45,6 @@ async function exitOf(cli: Cli, gateway: Gateway, execution: Execution): Promise
   return cli.signal.aborted ? EXIT.interrupted : outcomeExit(outcome);
 }
 
-/** `sandbox run`: runs code in a new sandbox and always closes the sandbox at the end. */
 async function runCode(cli: Cli, options: CodeOptions, [code]: readonly string[]): Promise<number> {
   const execution = await executionOf('', code, options);
   return withGateway(cli, async (gateway) => {
@@ -151,7 +150,6 @@ function uploadFile(cli: Cli, _options: object, [sandbox = '', file = '', path =
   });
 }
 
-/** Copies to stdout if the file is `-`. The default file is the last part of the path. */
 function downloadFile(cli: Cli, _options: object, [sandbox = '', path = '', file = basename(path)]: readonly string[]): Promise<number> {
   return withGateway(cli, async ({ sandboxes }) => {
     let bytes = 0;

@@ -8,7 +8,6 @@ import { doneLine, READER, SKILL_COLUMNS, versionWords } from './skill-lines.js'
 
 const REASON: Flags = { '--reason <text>': 'reason, stored in the history' };
 
-/** A reviewer's decision. The call returns the changed skill. */
 const decision = <I extends DescMethodUnary['input']>(
   method: DescMethodUnary<I, typeof SkillSchema>,
   { flags, ...spec }: Plain<I, typeof SkillSchema>,

@@ -21,7 +21,6 @@ export const SCOPE: Flags = { '--scope <scope>': 'readers of the skill (default:
 
 export const SKILL_COLUMNS = ['name', 'version', 'agent', 'kind', 'status', 'user', 'used_count', 'success_rate', 'description'];
 
-/** Statuses of a skill whose verification is still running. */
 const UNSETTLED: ReadonlySet<SkillStatus> = new Set([SkillStatus.CANDIDATE, SkillStatus.VERIFIED]);
 
 /** Polls until all skills are verified, for at most two minutes. Returns the last answer. */
@@ -56,6 +55,5 @@ export function nextNotes(cli: Cli, skill: Skill): string[] {
 
 const isRejected = ({ status }: Skill) => status === SkillStatus.REJECTED;
 
-/** Exit code of a command that submits skills: 1 without skills or with a rejected skill, else 0. */
 export const handedInExit = (skills: readonly Skill[]): ExitCode =>
   skills.length === 0 || skills.some(isRejected) ? EXIT.failed : EXIT.ok;

@@ -18,7 +18,6 @@ const HINT = [
   './etude skills get SKILL lists the arguments',
 ];
 
-/** Arguments of a call, from NAME=VALUE pairs or from one JSON object. @throws CliError for malformed arguments, or pairs and JSON at once */
 export function argumentsOf(pairs: readonly string[], json: string | undefined): JsonObject {
   if (json !== undefined && pairs.length > 0) throw new CliError(EXIT.usage, 'give arguments as NAME=VALUE or with --json-args, not both');
   if (json !== undefined) return objectOf(json, '--json-args');
@@ -30,7 +29,6 @@ export function argumentsOf(pairs: readonly string[], json: string | undefined):
   return Object.fromEntries(named);
 }
 
-/** Parses a JSON object. @param flag name of the flag, for messages. @throws CliError if the text is not a JSON object */
 function objectOf(json: string, flag: string): JsonObject {
   const value = jsonIn(json, flag) as JsonValue;
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
@@ -74,7 +72,6 @@ const USE = plain(Skills.method.useSkill, {
   exit: (used) => (used.success ? EXIT.ok : isMissing(used) ? EXIT.notFound : EXIT.failed),
 });
 
-/** The printed output, then the result: text unchanged, any other value as JSON. */
 function outcomeText({ output, result }: UseSkillResponse): string {
   const value = result === undefined ? null : toJson(ValueSchema, result);
   const answer = value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);

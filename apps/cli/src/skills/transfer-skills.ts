@@ -21,7 +21,7 @@ import { doneLine, handedInExit, nextNotes, OWNER, READER, SCOPE, settledSkills,
 const ARCHIVE_BYTES_MAX = 64 * 1024 * 1024;
 const FILES_MAX = 10_000;
 
-export interface SkillFileOnDisk {
+interface SkillFileOnDisk {
   readonly path: string;
   readonly data: Uint8Array;
 }
@@ -83,7 +83,6 @@ async function importSkill(cli: Cli, options: { readonly wait?: boolean }, [path
   });
 }
 
-/** A table of the skills, then a line with the reason for each rejected skill; '' without skills. */
 export const importedText = (skills: readonly Skill[]): string =>
   [tableOf(SkillSchema, skills, SKILL_COLUMNS), ...skills.filter(({ status }) => status === SkillStatus.REJECTED).map(doneLine)].join('\n');
 
@@ -93,7 +92,6 @@ async function* requestsOf(head: object, files: readonly SkillFileOnDisk[]) {
     for (const part of partsOf(data)) yield { part: { case: 'file' as const, value: { path, data: part } } };
 }
 
-/** Reads a skill from a folder, or an archive as one file. Returns format and files. @throws CliError for any other path */
 export function readSkill(path: string): [format: string, files: readonly SkillFileOnDisk[]] {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return ['folder', readFolder(path)];
   const data = readBytes(path, ARCHIVE_BYTES_MAX);

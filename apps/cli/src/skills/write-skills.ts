@@ -35,7 +35,6 @@ const KIND_OF: Readonly<Record<string, string>> = {
   tests: 'python',
 };
 
-/** Reads tests from a file: Python with assertions if its name ends in .py, else JSON. @throws CliError with the place of the error */
 export function readTests(path: string): SkillTestCase[] {
   if (/\.py$/i.test(path)) return [testCase({ tests: withCalls(readText(path), path) }, path)];
   const json = readJson(path);
@@ -58,7 +57,6 @@ export function withCalls(code: string, path: string): string {
   return calls.length === 0 ? code : `${code.trimEnd()}\n\n${calls.join('')}`;
 }
 
-/** @param where place of the test, for messages */
 function testCase(given: unknown, where: string): SkillTestCase {
   const { kind: _kind, ...test } = (typeof given === 'object' && given !== null ? given : {}) as JsonObject;
   const field = Object.keys(KIND_OF).find((one) => one in test);
@@ -113,7 +111,6 @@ export function nameOfFile(path: string): string {
     .replaceAll(/^[^a-z]+|_+$/g, '');
 }
 
-/** The draft of a new skill. @throws CliError if it has no name or no description */
 export function newDraft(path: string, code: string, given: Draft): Draft {
   const name = given.name ?? (path === '-' ? '' : nameOfFile(path));
   if (name === '') throw new CliError(EXIT.usage, 'the skill has no name; pass --name NAME');
@@ -122,7 +119,7 @@ export function newDraft(path: string, code: string, given: Draft): Draft {
   return { ...given, name, description, code, agent: given.agent ?? 'default', kind: given.kind ?? 'function' };
 }
 
-/** The owner of the next version. A shared skill belongs to its scope, so its owner ("@tenant") is not an agent. */
+/** A shared skill belongs to its scope, so its owner ("@tenant") is not an agent. */
 function ownerOf({ scope, agent, user }: Skill): Pick<Draft, 'scope' | 'agent' | 'user'> {
   if (scope === SkillScope.UNSPECIFIED || scope === SkillScope.AGENT) return { scope: SkillScope.AGENT, agent, user };
   return { scope, agent: '', user: scope === SkillScope.USER ? user : '' };

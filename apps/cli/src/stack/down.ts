@@ -23,7 +23,6 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** `etude down`: stops the stack of this home. Without a running stack it succeeds too. */
 export async function down(cli: Cli): Promise<number> {
   const state = await findStack(cli.home);
   if (!state) {
@@ -78,7 +77,6 @@ async function settlingOf(cli: Cli): Promise<Settling | null> {
   );
 }
 
-/** `1 fact waits to be compared; 3 model calls, 2 of them today, and about 700 prompt tokens so far`, and the last failure. */
 function settlingText({ unsettled, modelCalls, modelCallsToday, promptTokens, failure }: Settling): string {
   const waiting = unsettled === 1n ? '1 fact waits' : `${unsettled} facts wait`;
   const spent = `${modelCalls} model calls, ${modelCallsToday} of them today, and about ${promptTokens} prompt tokens so far`;

@@ -34,7 +34,6 @@ const STEADY_MS = 30_000;
 const LOG_MAX_BYTES = 20 * 1024 * 1024;
 const TAIL_LINES = 12;
 
-/** Opens a log to append to. A log over 20 MiB is renamed to `.1` first. */
 function openLog(path: string): WriteStream {
   mkdirSync(dirname(path), { recursive: true });
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > LOG_MAX_BYTES) renameSync(path, `${path}.1`);
@@ -81,7 +80,7 @@ export class ManagedProcess {
     void this.#keepAlive();
   }
 
-  /** Sends SIGTERM, and SIGKILL after the stop timeout. The process is gone when this resolves. */
+  /** The process is gone when this resolves. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const child = this.#child;

@@ -118,7 +118,6 @@ function programOf({ options, environment }: Pick<Setup, 'options' | 'environmen
   return { name, command, args, env: { ...Object.fromEntries(inherited), ...env }, ...usual, ...more };
 }
 
-/** Redis: durable on every write, never evicting, on loopback only, with a password. */
 function redisProgram(setup: Setup): Program {
   const cwd = join(setup.options.home, 'redis');
   mkdirSync(cwd, { recursive: true, mode: 0o700 });
@@ -142,10 +141,7 @@ function redisProgram(setup: Setup): Program {
 /** Script that runs inside of `test/cluster run`. It prepares the cluster for sandboxes and prints a line once it is ready. */
 const INSIDE = fileURLToPath(new URL('./cluster-main.js', import.meta.url));
 
-/**
- * The cluster whose pods run the code: the KUBECONFIG cluster, else kind if it works, else a new cluster from test/cluster.
- * A cluster that was started for this stack ends with the stack. A given cluster stays.
- */
+/** Uses the cluster of KUBECONFIG, else a new one from test/cluster, which ends with the stack. */
 export function clusterProgram(setup: Pick<Setup, 'options' | 'environment'>): Program {
   const { home, root } = setup.options;
   const inside = JSON.stringify({ root, templates: templatesPath(home) });

@@ -5,7 +5,6 @@ import { supervise } from './supervisor.js';
 const REPORT_FD = 3;
 let listened = true;
 
-/** Reports to the log, and to the `etude up` that started this process as long as it reads. */
 function report(line: Report): void {
   process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), ...line })}\n`);
   if (!listened) return;

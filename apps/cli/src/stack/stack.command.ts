@@ -28,7 +28,6 @@ function redisUrl(home: string): string {
   return `redis://:${setting('requirepass')}@127.0.0.1:${setting('port')}`;
 }
 
-/** `etude backup`: copies Redis, memory and keys into a new folder while the stack runs. */
 async function backup(cli: Cli, _options: object, [to = '']: readonly string[]): Promise<number> {
   const folder = resolve(to);
   if (isElsewhere(cli)) return run(cli, ['backup', folder], {});
@@ -50,7 +49,6 @@ async function backup(cli: Cli, _options: object, [to = '']: readonly string[]):
 
 type RestoreOptions = Pick<UpOptions, 'memory'> & { readonly force?: boolean };
 
-/** `etude restore`: fills a home whose stack is stopped, or an installation whose services are stopped. */
 async function restore(cli: Cli, { memory, force }: RestoreOptions, [from = '']: readonly string[]): Promise<number> {
   const folder = resolve(from);
   const args = ['restore', folder, ...(force ? ['--force'] : [])];

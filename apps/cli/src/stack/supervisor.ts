@@ -41,7 +41,7 @@ export function modelUrl({ OPENAI_BASE_URL }: { readonly OPENAI_BASE_URL?: strin
   return url && `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-export interface SupervisorDeps {
+interface SupervisorDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly report: (report: Report) => void;
   readonly signal: AbortSignal;

@@ -22,7 +22,6 @@ import {
 import { inspectNeeds, missingToRun } from '../machine/doctor.js';
 import { signedAddress, stateText } from './down.js';
 
-/** Time for the supervisor to stop its processes. Afterwards the whole process group is killed. */
 const STOP_TIMEOUT_MS = 30_000;
 const SUPERVISOR = fileURLToPath(new URL('./stack-main.js', import.meta.url));
 
@@ -98,7 +97,6 @@ export interface UpOptions {
   readonly memory: MemoryAdapter;
 }
 
-/** @throws CliError with the lines that set a model, if none is set */
 function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: Cli['settings']): void {
   if (OPENAI_BASE_URL || (OPENAI_API_KEY && OPENAI_MODEL)) return;
   throw new CliError(EXIT.usage, 'no model is set', [
@@ -110,7 +108,6 @@ function requireModel({ OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL }: Cli['se
   ]);
 }
 
-/** @throws CliError naming what has to be installed, with the line that does it */
 export function requireMachine(cli: Cli): void {
   const missing = missingToRun(inspectNeeds(cli));
   if (missing.length === 0) return;
@@ -120,7 +117,6 @@ export function requireMachine(cli: Cli): void {
   ]);
 }
 
-/** Checks everything that can be known before the start. @throws CliError with what is missing */
 function requireAll(cli: Cli, { scripted, memory }: UpOptions): void {
   if (scripted === undefined) requireModel(cli.settings);
   else statOf(scripted);
@@ -131,7 +127,6 @@ function requireAll(cli: Cli, { scripted, memory }: UpOptions): void {
     ]);
 }
 
-/** `etude up`: starts the stack and waits for Ctrl-C, or returns with `--detach`. A running stack is not changed. */
 export async function up(cli: Cli, options: UpOptions): Promise<number> {
   const { settings, home, root, signal, out } = cli;
   const { detach = false, scripted, ...flags } = options;

@@ -20,7 +20,7 @@ export const verdictWord = (verdict: Verdict) => Verdict[verdict];
 export const stopWord = (reason: StopReason) => StopReason[reason].toLowerCase();
 const mark = (scripted: boolean) => (scripted ? [SCRIPTED] : []);
 
-export const tokensOf = (usage: Usage | undefined) => Number((usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n));
+const tokensOf = (usage: Usage | undefined) => Number((usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n));
 
 /** Wall time from acceptance to the end, in ms; 0 while it runs. */
 export function elapsedMs({ createTime, endTime }: Task): number {
@@ -45,7 +45,6 @@ export function allCalls({ usage, learning }: Partial<Pick<Task, 'usage' | 'lear
   };
 }
 
-/** '' if nothing is learned from the task. */
 function learningText(learning: Learning | undefined): string {
   if (!learning || learning.state <= LearningState.NONE) return '';
   const { state, usage, error } = learning;
@@ -76,12 +75,10 @@ export function outcomeLine(task: Task): string {
   return [...parts, ...mark(result?.scripted === true)].join(' ');
 }
 
-/** The printed output of a task without an evaluator. '' for a task with an evaluator. */
 export function unjudgedAnswer({ spec, result }: Task): string {
   return spec?.evaluator?.kind.case === 'none' ? (result?.output.trimEnd() ?? '') : '';
 }
 
-/** Everything about one task, for people; the answer's code comes last. */
 export function taskText(task: Task): string {
   const { spec, result, question, cancelRequested, endTime } = task;
   const rows = [
@@ -102,7 +99,6 @@ export function taskText(task: Task): string {
   return parts.join('\n\n');
 }
 
-/** The prompt of a step, section by section, and the steps that can be explained. */
 export function explanationText({ step, sections, totalTokens, steps }: StepExplanation): string {
   const shown = sections.map(({ role, title, text, tokens, sources }) => {
     const head = [`${role}${title && ` · ${title}`}`, plural(tokens, 'token'), ...sources].join(' · ');

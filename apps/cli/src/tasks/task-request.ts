@@ -78,7 +78,6 @@ export function setAttempts(spec: TaskSpec, attempts: number): void {
   spec.limits.attempts = attempts;
 }
 
-/** Reads a message from a file of proto JSON. @throws CliError with the file and the error */
 function readMessage<Desc extends DescMessage>(type: Desc, path: string): MessageShape<Desc> {
   const json = readJson(path);
   // A bare list of cases means a message with the default comparison and tolerance.
@@ -93,7 +92,6 @@ function entryPointOf(flag: string, entryPoint: string | undefined): string {
   throw new CliError(EXIT.usage, `${flag} needs --entry-point NAME, the function that the answer must define`);
 }
 
-/** Readers of evaluators, by the flag that gives the evaluator. */
 const EVALUATORS: Readonly<Record<string, (value: string, options: SpecOptions) => Kind>> = {
   evaluator: (path) => readMessage(EvaluatorSchema, path).kind,
   ioCases: (path) => ({ case: 'ioCases', value: readMessage(IoCasesSchema, path) }),
@@ -122,7 +120,6 @@ function evaluatorOf(options: SpecOptions): Kind | null {
   return given[0]?.() ?? null;
 }
 
-/** Reads the file of a `--file` flag: `PATH`, which is also its place in the working directory, or `NAME=PATH`. */
 function fileOf(flag: string): TaskFile {
   const at = flag.indexOf('=');
   const [path, source] = at > 0 ? [flag.slice(0, at), flag.slice(at + 1)] : [relativePath(flag), flag];

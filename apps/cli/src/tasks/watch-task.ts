@@ -8,7 +8,6 @@ import { eventLine, unjudgedAnswer } from './task-lines.js';
 
 const AWAY_MAX_MS = 120_000;
 
-/** Exit code for a finished task: 0 if it succeeded, else 1. */
 export const taskExit = ({ state }: Task): ExitCode => (state === TaskState.SUCCEEDED ? EXIT.ok : EXIT.failed);
 
 type Note = (text: string) => void;
@@ -41,7 +40,6 @@ export async function waitForTask(
   throw new CliError(EXIT.internal, `the watch of ${name} ended without the finished task`);
 }
 
-/** Waits until the learning that follows a finished task has ended. @returns the task as it is then */
 export async function waitForLearning(gateway: Gateway, finished: Task, signal: AbortSignal): Promise<Task> {
   let task = finished;
   while (task.learning?.state === LearningState.PENDING)
@@ -52,7 +50,6 @@ export async function waitForLearning(gateway: Gateway, finished: Task, signal: 
 export const detachedText = (cli: Cli, name: string, token = '') =>
   `detached; ${name} continues. To watch it again: ${commandLine(cli, `tasks watch ${name}${token ? ` --from ${token}` : ''}`)}`;
 
-/** How to answer the question of an event; '' for other events. */
 export const howToAnswer = (cli: Cli, name: string, { event }: TaskEvent) =>
   event.case === 'question' ? `(${commandLine(cli, `tasks answer ${name} TEXT`)} answers it)` : '';
 
