@@ -62,7 +62,6 @@ function takeKeyOfAddress(): string {
   return key;
 }
 
-/** Asks for a key and tries it. */
 function SignIn({ onKey }: { readonly onKey: (key: string) => void }) {
   const [key, setKey] = useState('');
   const [error, setError] = useState<ApiError | null>(null);
@@ -104,7 +103,6 @@ function SignIn({ onKey }: { readonly onKey: (key: string) => void }) {
 /** The key is only in this page's memory. After a reload, the page asks for it again. */
 const given = takeKeyOfAddress();
 
-/** Retries calls that the gateway could not answer. Refused calls are not repeated. */
 const isWorthARetry = (failures: number, error: Error) =>
   failures < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 500);
 

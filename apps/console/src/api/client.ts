@@ -3,7 +3,7 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient, type UseQueryR
 import { type EventSourceMessage, EventSourceParserStream } from 'eventsource-parser/stream';
 import { createContext, useContext } from 'react';
 
-export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 /** Fields of a request, by their proto names. Empty fields are left out. */
 export type Fields = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
@@ -37,13 +37,13 @@ export class Api {
     this.#key = key;
   }
 
-  /** The answer of a call. @throws ApiError */
+  /** @throws ApiError */
   async call<S extends DescMessage>(answer: S, verb: Verb, path: string, ask: Ask = {}): Promise<MessageShape<S>> {
     const response = await this.send(verb, path, ask);
     return fromJson(answer, (await response.json()) as JsonValue, { ignoreUnknownFields: true });
   }
 
-  /** The response of a call that was not refused. @throws ApiError */
+  /** @throws ApiError if the call is refused or the gateway is unreachable */
   async send(verb: Verb, path: string, { query = {}, body, bytes, signal, headers }: Ask = {}): Promise<Response> {
     const json = body === undefined ? undefined : JSON.stringify(body);
     const type = bytes === undefined ? 'application/json' : bytes.type || 'application/octet-stream';
@@ -77,7 +77,6 @@ function queryText(query: Fields): string {
 
 export const ApiContext = createContext<Api | null>(null);
 
-/** The API, called with the signed-in person's key. */
 export function useApi(): Api {
   const api = useContext(ApiContext);
   if (api === null) throw new Error('no one is signed in');
@@ -133,17 +132,12 @@ export interface Streamed<S extends DescMessage> {
   readonly path: string;
   readonly ask?: Ask;
   readonly signal: AbortSignal;
-  /** Whether this is the last event of the stream. */
   readonly isLast: (event: MessageShape<S>) => boolean;
   /** Called with false while the connection is lost, and with true when it is back. */
   readonly onConnected?: (connected: boolean) => void;
 }
 
-/**
- * Events of one of the gateway's streams, from first to last. After a lost connection, the stream resumes after the last event seen.
- *
- * @throws ApiError if the gateway refuses the call
- */
+/** After a lost connection, resumes after the last event seen. @throws ApiError if the gateway refuses the call */
 export async function* follow<S extends DescMessage>(api: Api, streamed: Streamed<S>): AsyncGenerator<MessageShape<S>> {
   const { schema, verb = 'GET', path, ask = {}, signal, isLast, onConnected } = streamed;
   let token = '';

@@ -26,7 +26,6 @@ const KEYS = [
 
 const isTyping = (target: EventTarget | null) => target instanceof Element && target.matches('input, textarea, select, [contenteditable]');
 
-/** Moves the focus to the link of another row of the list on the page. */
 function moveInList(by: number): void {
   const links = [...document.querySelectorAll<HTMLElement>('[data-list] tbody tr a:first-of-type')].filter(
     (link, at, all) => all.findIndex((other) => other.closest('tr') === link.closest('tr')) === at,
@@ -35,7 +34,6 @@ function moveInList(by: number): void {
   links[Math.min(Math.max(now + by, 0), links.length - 1)]?.focus();
 }
 
-/** Handles keyboard shortcuts of the whole page. Returns a function that removes the handler. */
 function listenToKeys(onHelp: () => void): () => void {
   let isGoing = false;
   const act = (event: KeyboardEvent) => {
@@ -67,7 +65,6 @@ interface FrameProps {
   readonly children: ReactNode;
 }
 
-/** The frame around every page: navigation, keyboard shortcuts, and signing out. */
 export function Frame({ path, onSignOut, children }: FrameProps) {
   const [isHelpOpen, setHelpOpen] = useState(false);
   useEffect(() => listenToKeys(() => setHelpOpen(true)), []);

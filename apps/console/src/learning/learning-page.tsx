@@ -19,7 +19,6 @@ const CURVES: ReadonlyArray<readonly [title: string, of: (mean: Window) => numbe
   ['US dollars per task, with learning', ({ usd }) => usd, (value) => `$${value.toFixed(4)}`],
 ];
 
-/** Results of tasks over time, and the effect of memory. */
 export function LearningPage() {
   const [agent] = useQueryValue('agent');
   return (
@@ -134,7 +133,6 @@ const POINTS_MAX = 200;
 /** The number of tasks in each mean. */
 const windowOf = (tasks: number) => Math.min(50, Math.max(3, Math.ceil(tasks / 8)));
 
-/** The tasks that succeeded or failed, oldest first. */
 function endedTasks(tasks: readonly Task[]): Task[] {
   const ended = tasks.filter(({ state, createTime }) => createTime && (state === TaskState.SUCCEEDED || state === TaskState.FAILED));
   return ended.toSorted((a, b) => timestampMs(a.createTime!) - timestampMs(b.createTime!));

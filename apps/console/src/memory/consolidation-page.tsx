@@ -18,7 +18,6 @@ import { MemoryTabs } from './places.js';
 const { DONE, FAILED, QUEUED, RUNNING } = ConsolidationState;
 const wordOf = (word: string | undefined) => (word ?? 'unknown').toLowerCase();
 
-/** Starts consolidation runs, and lists them. With `run` in the address, it shows the plan and results of that run, and can undo it. */
 export function ConsolidationPage() {
   const [run] = useQueryValue('run');
   const [agent, setAgent] = useState('');

@@ -12,7 +12,6 @@ import { Failed } from '../ui/states.js';
 import { When } from '../ui/text.js';
 import { MemoryTabs, UserFilter } from './places.js';
 
-/** Lists, imports and erases documents. Searches find passages of documents. */
 export function DocumentsPage() {
   const { agent, user, page } = useQueryValues('agent', 'user', 'page');
   const read = useRead(ListDocumentsResponseSchema, '/v1/memory/documents', { agent, user, page_size: 50, page_token: page });

@@ -8,7 +8,6 @@ import { Loaded } from '../ui/states.js';
 import { Badge, Details, submitting, When } from '../ui/text.js';
 import { MemoryTabs } from './places.js';
 
-/** Erases all data of an agent or a user, and shows the receipt. */
 export function ErasurePage() {
   const [receipt] = useQueryValue('receipt');
   const [kind, setKind] = useState('user');

@@ -13,7 +13,6 @@ const PLACES = [
   ['/memory/erasure', 'Erasure'],
 ] as const;
 
-/** The head of all pages about memory. */
 export function MemoryTabs() {
   const { path } = useLocation();
   return (
@@ -64,7 +63,6 @@ export function nodeOfSource(source: string): Node {
 
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
 
-/** The sources of a record: the tasks, episodes and other records that its fields name. */
 export function sourcesOf(fields: JsonObject | undefined): Node[] {
   const task = typeof fields?.['task_id'] === 'string' ? [`tasks/${fields['task_id']}`] : [];
   const episodes = texts(fields?.['episodes']).map((id) => `episodes/${id}`);

@@ -23,8 +23,7 @@ import { ChoiceFilter, type Column, ReadList, TextFilter } from '../ui/list.js';
 
 const KINDS = ['fact', 'episode', 'skill', 'document', 'conversation', 'transition', 'summary', 'reflection', 'chunk', 'turn'];
 
-/** The text that people recognise a record by. */
-export function titleOf({ id, fields }: Pick<MemoryRecord, 'id' | 'fields'>): string {
+function titleOf({ id, fields }: Pick<MemoryRecord, 'id' | 'fields'>): string {
   for (const name of ['fact', 'title', 'name', 'prompt', 'text', 'summary']) {
     const value = fields?.[name];
     if (typeof value === 'string' && value !== '') return firstLine(value);
@@ -168,7 +167,6 @@ function Rests({ record }: { readonly record: MemoryRecord }) {
   return <Graph label="Sources, and what is based on them" from={sourcesOf(record.fields)} centre={titleOf(record)} onto={onto} />;
 }
 
-/** Permanently erases one record, after a confirmation. */
 function Erase({ id, layer, agent, user }: Pick<MemoryRecord, 'id' | 'layer' | 'agent' | 'user'>) {
   const [isOpen, setOpen] = useState(false);
   const erase = useAct(async (api) => {
@@ -201,7 +199,6 @@ const VERDICTS: Readonly<Record<string, string>> = {
   differs: 'both are true',
 };
 
-/** A fact, the facts that it replaced, and the decisions about them. */
 export function FactPage({ name: id }: PageProps) {
   const path = `/v1/memory/facts/${encodeURIComponent(id)}`;
   // Facts are compared some time after they were stored.

@@ -9,7 +9,6 @@ import { MemoryTabs, nodeOfSource, placeOfRecord, UserFilter } from './places.js
 
 const LAYERS = ['', 'episodic', 'semantic', 'procedural'].map((layer) => [layer, layer || 'all'] as const);
 
-/** One search across the layers, with the reasons of each score. */
 export function MemorySearchPage() {
   const [text] = useQueryValue('q');
   return (

@@ -17,7 +17,6 @@ const COLUMNS: ReadonlyArray<Column<DeadLetter>> = [
   { title: 'Failed', cell: ({ failTime }) => <When at={failTime} /> },
 ];
 
-/** Lists the dead letters of a queue, and can queue them again. */
 export function DeadLettersPage({ name: queue }: PageProps) {
   const [page] = useQueryValue('page');
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());

@@ -13,7 +13,6 @@ import { Link, useQueryValue, useQueryValues } from '../ui/router.js';
 import { Loaded } from '../ui/states.js';
 import { Badge, Details, duration, Section } from '../ui/text.js';
 
-/** State of the installation: queues of all tenants, and the cost of the tenant's model calls. */
 export function OperationsPage() {
   return (
     <>

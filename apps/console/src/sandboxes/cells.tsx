@@ -19,7 +19,6 @@ export interface Cell {
   readonly error: ApiError | null;
 }
 
-/** Most characters shown of an output. Only the end of a longer output is shown. */
 const SHOWN_CHARS = 200_000;
 const tail = (text: string) => (text.length > SHOWN_CHARS ? text.slice(-SHOWN_CHARS) : text);
 

@@ -24,9 +24,9 @@ const STATES = [
   ...['open', 'closed', 'expired', 'lost'].map((word) => [`SANDBOX_STATE_${word.toUpperCase()}`, word] as const),
 ] as const;
 
-export const idOf = ({ name }: Sandbox) => name.slice('sandboxes/'.length);
+const idOf = ({ name }: Sandbox) => name.slice('sandboxes/'.length);
 
-export const SandboxBadge = ({ state }: { readonly state: SandboxState }) => (
+const SandboxBadge = ({ state }: { readonly state: SandboxState }) => (
   <Badge tone={state === SandboxState.OPEN ? 'good' : state === SandboxState.LOST ? 'bad' : 'plain'}>
     {(SandboxState[state] ?? 'unknown').toLowerCase()}
   </Badge>
@@ -68,7 +68,6 @@ export function SandboxListPage() {
   );
 }
 
-/** A sandbox as a notebook: cells with their output, live, and the sandbox's files. */
 export function SandboxPage({ name }: PageProps) {
   const read = useRead(SandboxSchema, `/v1/sandboxes/${name}`, {}, { everyMs: 10_000 });
   return <Loaded read={read}>{(sandbox) => <Shown sandbox={sandbox} />}</Loaded>;
@@ -189,7 +188,6 @@ function save(bytes: Blob, path: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1_000);
 }
 
-/** The files of a sandbox, with upload, download and deletion. */
 function Files({ sandbox }: { readonly sandbox: string }) {
   const path = `/v1/sandboxes/${sandbox}/files`;
   const read = useRead(ListSandboxFilesResponseSchema, path, {}, { everyMs: 10_000 });

@@ -3,7 +3,6 @@ import { Link } from '../ui/router.js';
 import { Badge, Details, percent, When } from '../ui/text.js';
 import { placeOfSkill } from './skill-words.js';
 
-/** The results of verifying this version of the code. */
 export function Evidence({ skill: { proof, evidence, nondeterministic } }: { readonly skill: Skill }) {
   if (!proof) return <p className="quiet">This version was not verified yet.</p>;
   return (

@@ -125,7 +125,6 @@ function Shown({ review, skill }: { readonly review: SkillReview; readonly skill
   );
 }
 
-/** The text of a test, which a review holds as JSON. */
 function testText(json: string): string {
   const test = JSON.parse(json) as { readonly kind: string; readonly setup?: string; readonly tests?: string };
   return test.kind === 'python' ? `${test.setup}${test.tests}` : JSON.stringify(test, null, 1);

@@ -203,7 +203,7 @@ const VERIFY: Decision = {
 };
 const ARCHIVE: Decision = { verb: 'archive', title: 'Archive', says: 'The version is hidden. It can be restored.' };
 
-/** The actions that a status allows. The gateway refuses them to keys without the role. */
+/** The gateway refuses these actions to keys without the role. */
 function decisionsFor({ status }: Skill): Decision[] {
   if (status === ARCHIVED) return [{ verb: 'restore', title: 'Restore', says: 'The version gets its earlier status back.' }];
   if (status === ACTIVE)
@@ -216,7 +216,6 @@ function decisionsFor({ status }: Skill): Decision[] {
   return status === REJECTED || status === DEPRECATED ? [VERIFY, ARCHIVE] : [];
 }
 
-/** Buttons that change a skill's status. Each asks for a confirmation and a reason. */
 function SkillDecisions({ skill }: { readonly skill: Skill }) {
   const [open, setOpen] = useState<Decision | null>(null);
   const [reason, setReason] = useState('');

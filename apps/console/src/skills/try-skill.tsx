@@ -9,7 +9,6 @@ import { Failed } from '../ui/states.js';
 import { Badge, duration, submitting, told } from '../ui/text.js';
 import { ownerOf, skillId } from './skill-words.js';
 
-/** Runs the skill with arguments from a form, which is built from its schema. */
 export function TrySkill({ skill }: { readonly skill: Skill }) {
   const fields = fieldsOf(skill.inputSchema);
   const isProgram = skill.entryPoint === '';
@@ -127,7 +126,6 @@ function fieldsOf(schema: JsonObject | undefined): FormField[] {
   });
 }
 
-/** The values of the filled-in fields. @throws Error naming a field with a wrong text */
 function valuesOf(fields: readonly FormField[], texts: Readonly<Record<string, string>>): Record<string, JsonValue> {
   const filled = fields.filter(({ name }) => (texts[name] ?? '') !== '');
   return Object.fromEntries(filled.map((field) => [field.name, valueOf(field, texts[field.name]!)]));

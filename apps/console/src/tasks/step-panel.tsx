@@ -12,7 +12,6 @@ interface StepProps {
   readonly step: string;
 }
 
-/** The results of one step, and the prompt that the model got in it. */
 export function StepPanel({ task, step }: StepProps) {
   const tabs = [
     { id: 'outcome', title: 'Outcome', content: <Outcome task={task} step={step} /> },
@@ -103,7 +102,6 @@ const PromptPart = ({ section: { role, title, text, tokens, sources }, isOpen }:
 
 const EPISODIC = new Set(['transition', 'episode']);
 
-/** Records of memory that a step recalled. */
 const Records = ({ records }: { readonly records: readonly StepRecord[] }) =>
   records.map(({ kind, id, title, text }) => (
     <div key={`${kind} ${id}`} className="hit">

@@ -18,7 +18,6 @@ import { idOf, isFinal } from './task-words.js';
 
 const jsonOf = (spec: TaskSpec) => toJson(TaskSpecSchema, spec, { useProtoFieldName: true });
 
-/** Buttons that cancel the task, submit it again, or copy it as a command or as Python. */
 export function TaskActions({ task }: { readonly task: Task }) {
   const id = idOf(task.name);
   const cancel = useAct((api) => api.call(TaskSchema, 'POST', `/v1/tasks/${id}:cancel`, { body: { request_id: requestId() } }));
@@ -77,7 +76,6 @@ const pythonCall = ({ spec }: Task) => {
   ].join('\n');
 };
 
-/** A form that answers the open question of a task. */
 export function Question({ task, question }: { readonly task: string; readonly question: AskedQuestion }) {
   const [text, setText] = useState('');
   const answer = useAct((api) =>

@@ -116,7 +116,6 @@ function casesText({ spec }: Task): string {
 
 interface Watched {
   readonly events: readonly TaskEvent[];
-  /** What the model is writing now. */
   readonly live: { readonly step: string; readonly text: string } | null;
   readonly isConnected: boolean;
   readonly error: ApiError | null;

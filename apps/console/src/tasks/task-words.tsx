@@ -2,7 +2,6 @@ import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { type Task, type TaskResult, TaskState, type Usage, Verdict } from '@etude/contracts/gen/etude/v1/tasks_pb';
 import { Badge, type Tone } from '../ui/text.js';
 
-/** The word and the tone of each state. */
 export const STATES: Readonly<Record<TaskState, readonly [string, Tone]>> = {
   [TaskState.UNSPECIFIED]: ['unknown', 'plain'],
   [TaskState.QUEUED]: ['queued', 'plain'],
@@ -22,7 +21,6 @@ export function State({ state }: { readonly state: TaskState }) {
 
 type Judged = Pick<TaskResult, 'verdict' | 'casesPassed' | 'casesTotal'>;
 
-/** The verdict with its cases, or "not judged" for a task without an evaluator. */
 export function VerdictOf({ verdict, casesPassed, casesTotal }: Judged) {
   if (verdict === Verdict.UNSPECIFIED) return <Badge>not judged</Badge>;
   const cases = casesTotal === 0 ? '' : ` ${casesPassed}/${casesTotal}`;

@@ -8,7 +8,7 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 const ROW_PX = 28;
 
 /** The step of an event; '' if the event has no step. Only events with a step can be selected. */
-export const stepOf = ({ event }: TaskEvent) => (event.case === 'stepFinished' ? event.value.step : '');
+const stepOf = ({ event }: TaskEvent) => (event.case === 'stepFinished' ? event.value.step : '');
 
 function lineOf({ event }: TaskEvent): readonly [what: ReactNode, told: ReactNode, aside?: ReactNode] {
   switch (event.case) {
@@ -155,10 +155,7 @@ function barsOf(events: readonly TaskEvent[]): Bar[] {
   });
 }
 
-/**
- * How long each step took, as a bar. Steps that called the model have a row of their own. Each row is a single shape, because a task may
- * have thousands of steps.
- */
+/** The upper row has the steps that called the model. Each row is a single shape, because a task may have thousands of steps. */
 export const TimeLine = memo(({ events }: { readonly events: readonly TaskEvent[] }) => {
   const bars = barsOf(events);
   if (bars.length === 0) return null;

@@ -25,12 +25,10 @@ interface ActProps<Input> extends Omit<ButtonProps, 'onPress'> {
   readonly input: Input;
 }
 
-/** A button that makes a change. It is disabled while the change is being made. */
 export const ActButton = <Input,>({ act, input, disabled = false, ...shown }: ActProps<Input>) => (
   <Button {...shown} disabled={disabled || act.isPending} onPress={() => act.mutate(input)} />
 );
 
-/** A button that copies `content`, and then says "Copied". */
 export function Copy({ content, text }: { readonly content: string; readonly text: string }) {
   const [copied, setCopied] = useState(false);
   const copy = () => void navigator.clipboard.writeText(content).then(() => setCopied(true));

@@ -10,7 +10,6 @@ interface ChartProps {
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [720, 190, 64, 24, 14];
 
-/** A line over time. Each value is in the tooltip of its point, and below the chart as text. */
 export function Chart({ title, values, labelOf, text, top }: ChartProps) {
   const largest = top ?? Math.max(...values, 0) * 1.1;
   const scale = largest > 0 ? largest : 1;
@@ -59,7 +58,6 @@ interface IntervalProps {
   readonly text: (value: number) => string;
 }
 
-/** An estimate with its interval, around a line at zero. */
 export function Interval({ estimate, low, high, text }: IntervalProps) {
   const reach = Math.max(Math.abs(low), Math.abs(high), 1e-9);
   const x = (value: number) => 60 + (value / reach) * 55;

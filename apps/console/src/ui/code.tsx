@@ -30,7 +30,6 @@ export function Code({ code, label = 'Code' }: { readonly code: string; readonly
   );
 }
 
-/** Output and other text that isn't code. */
 export function Output({ text, label = 'Output', tone }: { readonly text: string; readonly label?: string; readonly tone?: 'bad' }) {
   return (
     <pre className={tone === 'bad' ? 'output bad' : 'output'} tabIndex={0} aria-label={label} role="region">

@@ -11,7 +11,6 @@ interface ModalProps {
   readonly children: ReactNode;
 }
 
-/** A dialog that keeps the focus while it is open; Escape closes it. */
 export function Modal({ title, open, onClose, children }: ModalProps) {
   return (
     <Dialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
@@ -34,7 +33,6 @@ interface ConfirmProps extends ModalProps {
   readonly onYes: () => void;
 }
 
-/** Asks for a confirmation before it calls `onYes`. */
 export const Confirm = ({ yes, tone = 'danger', act, onYes, children, ...modal }: ConfirmProps) => (
   <Modal {...modal}>
     {children}

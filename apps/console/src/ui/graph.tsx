@@ -14,7 +14,6 @@ interface GraphProps {
 }
 
 const [ROW, WIDE, BOX] = [30, 760, 210];
-/** Further nodes are only counted. */
 const SHOWN_MAX = 8;
 
 const cut = (title: string) => (title.length > 28 ? `${title.slice(0, 27)}…` : title);

@@ -69,7 +69,6 @@ interface ReadListProps<Answer, T> extends Omit<ListProps<T>, 'items' | 'nextPag
   readonly of: (answer: Answer) => readonly T[];
 }
 
-/** The list of an answer, with a link to its next page. */
 export const ReadList = <Answer extends { readonly $typeName: string; readonly nextPageToken?: string }, T>({
   read,
   of,
@@ -84,7 +83,6 @@ interface ChoiceProps {
   readonly options: ReadonlyArray<readonly [value: string, title: string]>;
 }
 
-/** A filter with few values, kept in the address. */
 export function ChoiceFilter({ name, label, options }: ChoiceProps) {
   const [value, set] = useQueryValue(name);
   return (
@@ -108,7 +106,6 @@ interface TextFilterProps {
   readonly isSearch?: boolean;
 }
 
-/** A filter by text, kept in the address. Enter or leaving the field applies it. */
 export function TextFilter({ name, label, hint = '', isSearch = false }: TextFilterProps) {
   const [value, set] = useQueryValue(name);
   const input = useRef<HTMLInputElement>(null);

@@ -26,7 +26,6 @@ export function go(to: string, { replace = false } = {}): void {
   if (!replace) scrollTo(0, 0);
 }
 
-/** Path and query of the page that is shown. */
 export function useLocation(): { readonly path: string; readonly query: URLSearchParams } {
   const whole = useSyncExternalStore(subscribe, () => `${location.pathname}${location.search}`);
   const [path = '', search = ''] = whole.split('?');
@@ -43,13 +42,11 @@ export function useQueryValue(name: string): readonly [string, (value: string) =
   return [query.get(name) ?? '', set];
 }
 
-/** Several values of the query; '' for a missing one. */
 export function useQueryValues<Name extends string>(...names: readonly Name[]): Readonly<Record<Name, string>> {
   const { query } = useLocation();
   return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])) as Record<Name, string>;
 }
 
-/** The address of the current page with other values in its query. */
 export function hrefWith(values: Readonly<Record<string, string>>): string {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values)) {
@@ -62,7 +59,6 @@ export function hrefWith(values: Readonly<Record<string, string>>): string {
 
 type LinkProps = AnchorHTMLAttributes<HTMLAnchorElement> & { readonly to: string };
 
-/** A link to a page of the console, which opens without a reload. */
 export function Link({ to, onClick, ...rest }: LinkProps) {
   const open = (event: MouseEvent<HTMLAnchorElement>) => {
     onClick?.(event);

@@ -2,7 +2,6 @@ import type { ReactNode } from 'react';
 import type { ApiError, Read } from '../api/client.js';
 import { Button } from './button.js';
 
-/** What the user can do about an error, by its code. */
 const ADVICE: Readonly<Record<string, string>> = {
   PERMISSION_DENIED: 'Sign in with a key that has the named role; docs/authentication.md describes how to make one.',
   UNAUTHENTICATED: 'Sign out, and sign in with a valid key.',

@@ -2,7 +2,7 @@ import { Tabs } from '@base-ui/react/tabs';
 import type { ReactNode } from 'react';
 import { useQueryValue } from './router.js';
 
-export interface TabOf {
+interface TabOf {
   readonly id: string;
   readonly title: ReactNode;
   readonly content: ReactNode;
@@ -14,7 +14,6 @@ interface TabsProps {
   readonly name?: string;
 }
 
-/** Tabs. The chosen tab is kept in the address. */
 export function LinkedTabs({ label, tabs, name = 'tab' }: TabsProps) {
   const [chosen, choose] = useQueryValue(name);
   const value = tabs.some(({ id }) => id === chosen) ? chosen : tabs[0]!.id;

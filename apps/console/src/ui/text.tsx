@@ -4,7 +4,6 @@ import type { FormEvent, ReactNode } from 'react';
 export const counted = (count: number | bigint, one: string, many = `${one}s`) =>
   `${count.toLocaleString('en')} ${Number(count) === 1 ? one : many}`;
 
-/** A field of a record as text; '' if it is missing. */
 export const told = (value: unknown) =>
   typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
 
@@ -39,7 +38,6 @@ export const Scripted = ({ when = true }: { readonly when?: boolean }) => (when 
 
 const LONG_CHARS = 80;
 
-/** Names with values; empty values are left out. A long text takes the whole width. */
 export function Details({ rows }: { readonly rows: ReadonlyArray<readonly [name: string, value: ReactNode]> }) {
   const shownRows = rows.filter(([, value]) => value !== '' && value !== undefined && value !== null && value !== false);
   return (
