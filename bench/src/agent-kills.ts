@@ -73,7 +73,6 @@ async function killOnce(stack: TestStack, tasks: TasksClient, victim: TestProces
 
 const modelMs = (step: string) => (step === 'a1.s1.act' ? SLOW_FIRST_MS : step.endsWith('.act') ? SLOW_MS : 0);
 
-/** Model calls whose answers were sent completely. */
 async function answeredCalls({ modelUrl }: TestStack): Promise<number> {
   const { calls } = (await (await fetch(`${modelUrl}/scripted/calls`)).json()) as { calls: ReadonlyArray<{ answered: string }> };
   return calls.filter(({ answered }) => answered === 'fully').length;

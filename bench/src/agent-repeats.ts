@@ -77,7 +77,6 @@ const linesWith = (tree: ReadonlyMap<string, string>, text: string) =>
     .flatMap(([path, content]) => content.split('\n').flatMap((line, at) => (line.includes(text) ? [`${path}:${at + 1}:${line}`] : [])))
     .join('\n');
 
-/** The answer that the model read: the lines of a file, or the found lines. */
 function answerOf({ outcome: { result = {} } }: Call): string | undefined {
   return result.content ?? result.matches?.map(({ path, line, text }) => `${path}:${line}:${text}`).join('\n');
 }

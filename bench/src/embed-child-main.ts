@@ -1,10 +1,10 @@
 import { embedderConfig, embedderFrom } from '@etude/model/model-config';
+import { percentile, timed } from './figures.js';
 
 /** Program `embed-child-main lexical|sentence`: measures one embedder in its own process and prints one JSON line. */
 const WORDS = 'read the lines of a file and count how often each word occurs then print them sorted by number'.split(' ');
 /** A text whose words have about one token each. */
 const textOf = (words: number, nth: number) => Array.from({ length: words - 2 }, (_, i) => WORDS[(i * 7 + nth) % WORDS.length]).join(' ');
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const MIB = 1024 * 1024;
 
 const embedder = await embedderFrom(
@@ -12,19 +12,13 @@ const embedder = await embedderFrom(
 );
 const rssBefore = process.memoryUsage.rss();
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
-
 /** Median wall time and processor time of embedding a single text. Other processes change the processor time less. */
 async function perText(words: number, rounds: number): Promise<{ wallMs: number; cpuMs: number }> {
   const times: number[] = [];
   const before = process.cpuUsage();
   for (let i = 0; i < rounds; i += 1) times.push(await timed(() => embedder.embed([textOf(words, i)])));
   const { user, system } = process.cpuUsage(before);
-  return { wallMs: median(times), cpuMs: (user + system) / 1_000 / rounds };
+  return { wallMs: percentile(times, 50), cpuMs: (user + system) / 1_000 / rounds };
 }
 
 const cpuBefore = process.cpuUsage();

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { summaryLine } from './figures.js';
 
 const CHILD = fileURLToPath(new URL('./embed-child-main.js', import.meta.url));
 const Figures = z.record(z.string(), z.number());
@@ -22,6 +23,6 @@ export async function run(args: readonly string[]): Promise<number> {
       if (!json) process.stdout.write(`${embedder.padEnd(9)} ${name.padEnd(14)} ${value.toFixed(2)}\n`);
     }
   }
-  process.stdout.write(`${JSON.stringify({ kind: 'summary', bench: 'embed', figures })}\n`);
+  process.stdout.write(`${summaryLine('embed', figures)}\n`);
   return 0;
 }

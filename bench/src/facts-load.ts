@@ -9,12 +9,6 @@ const RECALLED = 5;
 const START = Date.UTC(2026, 0, 1);
 const MINUTE_MS = 60_000;
 
-/** The requests to memory's chat model while facts were stored. All 0 without a chat model. */
-export interface AskedModel {
-  readonly calls: number;
-  readonly promptTokens: number;
-}
-
 /**
  * Stores 500 experiences of 20 users one by one, with 50 repeats (half of them reworded) and 25 contradictions. Then asks 200 questions
  * whose words differ from those of the facts.
@@ -22,10 +16,7 @@ export interface AskedModel {
  * `facts_recall5`: share of questions whose answer is among the first five hits; `facts_copies`: current facts that repeat another fact;
  * `facts_stale_ahead`: old values in a hit before the new one; `facts_stale_current`: old values that are still current.
  */
-export async function factsLoad(
-  memory: Memory,
-  asked: () => AskedModel = () => ({ calls: 0, promptTokens: 0 }),
-): Promise<Record<string, number>> {
+export async function factsLoad(memory: Memory): Promise<Record<string, number>> {
   const { experiences, queries } = factsData();
   const stored: number[] = [];
   for (const [at, experience] of experiences.entries())
@@ -40,15 +31,12 @@ export async function factsLoad(
     if (answer !== -1) found += 1;
     if (isStaleAhead(texts, query, answer)) staleAhead += 1;
   }
-  const { calls, promptTokens } = asked();
   return {
     facts_experiences: experiences.length,
     facts_queries: queries.length,
     facts_recall5: round(found / queries.length, 4),
     ...(await currentFigures(memory, experiences)),
     facts_stale_ahead: staleAhead,
-    facts_model_calls_per_experience: round(calls / experiences.length, 3),
-    facts_prompt_tokens_per_experience: round(promptTokens / experiences.length, 1),
     facts_store_p50_ms: round(percentile(stored, 50)),
     facts_store_p95_ms: round(percentile(stored, 95)),
     facts_search_p50_ms: round(percentile(searched, 50)),

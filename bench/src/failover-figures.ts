@@ -46,7 +46,6 @@ async function gaps(): Promise<readonly [tasks: number, bare: number]> {
   }
 }
 
-/** @param rounds number of rounds; each has its own servers */
 export async function failoverFigures(rounds: number): Promise<Record<string, number>> {
   const measured: Array<readonly [number, number]> = [];
   for (let i = 0; i < rounds; i++) measured.push(await gaps());

@@ -38,7 +38,6 @@ export function learningFigures(rows: readonly FamiliesRow[], from: number): Rec
   };
 }
 
-/** The cost of each kind of call, the most expensive first. */
 export function callsByKind(calls: readonly StudentCall[]) {
   const kinds = [...Map.groupBy(calls, ({ kind }) => kind)].map(([kind, of]) => ({
     kind,

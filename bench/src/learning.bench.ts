@@ -87,7 +87,6 @@ async function draw(home: string, env: Record<string, string>, path: string): Pr
   if (child.exitCode !== 0) throw new Error(`etude eval report ended with ${child.exitCode}`);
 }
 
-/** The aim of each figure, with its check. */
 const AIMS: Readonly<Record<string, readonly [text: string, isMet: (value: number) => boolean]>> = {
   tokens_with_vs_without_ratio: ['at most 0.6', (value) => value <= 0.6],
   calls_with_vs_without_ratio: ['at most 0.5', (value) => value <= 0.5],

@@ -57,7 +57,6 @@ const NOBODY: ProofSigner = { keyId: 'bench', sign: () => '' };
 
 const pick = (list: readonly string[], i: number) => list[i % list.length] ?? '';
 
-/** The purpose of skill number `i`. */
 export function purpose(i: number): string {
   const [action, thing, way] = [pick(ACTIONS, i), pick(THINGS, Math.floor(i / ACTIONS.length)), pick(WAYS, Math.floor(i / 182))];
   return `${action} ${thing} ${way}, case ${i}`;

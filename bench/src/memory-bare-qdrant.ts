@@ -31,7 +31,6 @@ export class BareQdrant {
     return new BareQdrant(client, collection);
   }
 
-  /** One request, answered when the records are stored. */
   async insert(records: readonly DataRecord[]): Promise<void> {
     const points = records.map(({ id, tenant, text, vector, worth, createdAt }) => ({
       id,
@@ -41,14 +40,12 @@ export class BareQdrant {
     await this.#client.upsert(this.#collection, { points, wait: true });
   }
 
-  /** One request: the ten nearest records of a tenant, with payload. */
   searchDense({ vector, tenant }: DataQuery): Promise<unknown> {
     const filter = filterOf(tenant);
     const search = { query: Array.from(vector), using: 'dense', filter, limit: LIMIT, with_payload: true };
     return this.#client.queryBatch(this.#collection, { searches: [search] });
   }
 
-  /** One request: the ten best records of both lists, fused by the server, with payload. */
   searchHybrid({ vector, tenant, text }: DataQuery): Promise<unknown> {
     const filter = filterOf(tenant);
     const prefetch = [
@@ -64,7 +61,6 @@ function filterOf(tenant: number) {
   return { must: [{ key: 'tenant', match: { value: tenantName(tenant) } }] };
 }
 
-/** The number of each word and its count in the text. */
 function countsOf(text: string): { indices: number[]; values: number[] } {
   const counts = new Map<number, number>();
   for (const word of text.split(' ')) {

@@ -59,12 +59,10 @@ export class BareSqlite {
     this.#db.exec('COMMIT');
   }
 
-  /** The ten nearest records of a tenant, with their texts. */
   searchDense({ vector, tenant }: DataQuery): readonly unknown[] {
     return this.#load(this.#dense(vector, tenant, LIMIT));
   }
 
-  /** The ten best records of both lists, fused by reciprocal rank, with their texts. */
   searchHybrid({ vector, tenant, text }: DataQuery): readonly unknown[] {
     const scores = new Map<number, number>();
     const words = text.split(' ').map((word) => `"${word}"`);

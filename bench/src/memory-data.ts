@@ -2,7 +2,7 @@ import type { MemoryRecord, IndexedText } from '@etude/memory/record-store';
 import type { Fact } from '@etude/contracts/memory';
 
 export const DIMENSION = 384;
-export const TENANTS = 50;
+const TENANTS = 50;
 /** Time of the newest record. The times of records are a minute apart and repeat every 90 days. */
 export const NOW = Date.UTC(2026, 0, 1);
 
@@ -18,7 +18,6 @@ const FILLERS = 50;
 /** Every tenth record is the large tenant's, as in the measurement that set the aim. The other tenants share the rest. */
 const LARGE_EVERY = 10;
 
-/** A text with its fields, for both stores. */
 export interface DataRecord {
   readonly id: number;
   readonly tenant: number;
@@ -37,7 +36,6 @@ export interface DataQuery {
 export const LARGE_TENANT = 0;
 export const tenantName = (tenant: number) => `tenant-${String(tenant).padStart(2, '0')}`;
 
-/** The tenant of the i-th record. */
 export function tenantOf(i: number): number {
   return i % LARGE_EVERY === 0 ? LARGE_TENANT : 1 + ((i - Math.floor(i / LARGE_EVERY) - 1) % (TENANTS - 1));
 }
@@ -93,7 +91,6 @@ export class MemoryData {
   }
 }
 
-/** The record as a fact of Etude. */
 export function recordOf({ id, tenant, text, worth, createdAt }: DataRecord): MemoryRecord {
   const key = `fact-${id}`;
   const scope = { tenant: tenantName(tenant), agent: `agent-${id % 4}`, user: null };

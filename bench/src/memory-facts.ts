@@ -58,7 +58,6 @@ async function loaded(store: MemoryPlace, embedder: Embedder, everything: () => 
   }
 }
 
-/** Number of stored texts that these data still contain. */
 function textsIn(everything: string): number {
   const told = new Set(factsData().experiences.map(({ text }) => text));
   return [...told].filter((text) => everything.includes(text)).length;

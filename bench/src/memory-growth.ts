@@ -26,7 +26,7 @@ export async function growTo(
   sides: Readonly<Record<string, Side>>,
   from: number,
   to: number,
-  tell: (records: number) => void = () => undefined,
+  tell: (records: number) => void,
 ): Promise<Record<string, number>> {
   const ms = Object.fromEntries(Object.keys(sides).map((name) => [name, 0]));
   let done = from;

@@ -77,7 +77,6 @@ function judgeFor(lines: readonly Line[]): Judge {
   };
 }
 
-/** The right verdicts on the pairs of a prompt. */
 function answerOf(lines: readonly Line[], prompt: string): Awaited<ReturnType<ChatModel['chat']>> {
   const [notes = [], pairs = []] = ['notes', 'pairs'].map(
     (tag) => JSON.parse(prompt.split(`<${tag}>`)[1]?.split(`</${tag}>`)[0] ?? '[]') as unknown[],

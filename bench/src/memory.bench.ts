@@ -19,7 +19,6 @@ const AIM_SIZE = 100_000;
 const DISK_BYTES_PER_RECORD = 8_000;
 const MEMORY_BYTES_MIN = 1_000_000_000;
 
-/** Prints a line with the seconds since the start. */
 const say = (text: string) => process.stderr.write(`${(performance.now() / 1_000).toFixed(0).padStart(5)} s  ${text}\n`);
 
 interface SizeFigures {
@@ -98,7 +97,6 @@ function usualSizes({ real }: Sides, quick: boolean): readonly number[] {
   return real && !quick ? SIZES : QUICK_SIZES;
 }
 
-/** Whether the machine has room for this number of records. Prints a note if it lacks room. */
 function suffices(size: number): boolean {
   const { bavail, bsize } = statfsSync(tmpdir());
   const fits = bavail * bsize > size * DISK_BYTES_PER_RECORD && (size < 1_000_000 || freemem() > MEMORY_BYTES_MIN);
@@ -124,7 +122,6 @@ async function* measured(sides: Sides, embedder: QueryVectors, sizes: readonly n
   }
 }
 
-/** The figures of AIM_SIZE if it was measured, else of the largest size below. */
 function aimed(found: readonly SizeFigures[]): SizeFigures | undefined {
   return found.findLast(({ size }) => size <= AIM_SIZE) ?? found[0];
 }

@@ -10,7 +10,6 @@ interface Part {
   readonly measure: (scale: number) => Promise<Record<string, number>>;
 }
 
-/** Add a new part here. */
 const PARTS: Readonly<Record<string, Part>> = {
   fair: { says: 'a quiet tenant beside a loud one ...', measure: (scale) => fairFigures(60 * scale, 1_000 * scale) },
   failover: { says: "the death of Redis' primary ...", measure: (scale) => failoverFigures(Math.ceil(5 * scale)) },

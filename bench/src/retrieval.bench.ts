@@ -80,7 +80,6 @@ function parsed(args: readonly string[]): { positionals: readonly string[]; opti
     args: [...args],
     allowPositionals: true,
     options: {
-      format: { type: 'string', default: 'beir' },
       adapter: { type: 'string', default: 'sqlite' },
       embedder: { type: 'string' },
       half: { type: 'string', default: 'all' },

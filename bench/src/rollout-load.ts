@@ -36,11 +36,10 @@ export interface Followed {
   /** Time from the call of SubmitTask to the first event. */
   readonly firstEventMs: number;
   readonly totalMs: number;
-  /** Duration of each kind of step, as the worker measured it. */
+  /** Duration in ms of each kind of step, as the worker measured it. */
   readonly phases: ReadonlyMap<string, number>;
 }
 
-/** Submits a task and follows it to its end. */
 export async function follow(tasks: TasksClient, spec: Spec): Promise<Followed> {
   const start = performance.now();
   const submitted = await tasks.submitTask({ spec });

@@ -7,14 +7,13 @@ import type { ClaimedSandbox, ExecutionSink, SandboxDriver, SandboxExecution, Sa
 /** A small sandbox, so that a hundred fit on one node. */
 export const SHAPE: SandboxShape = { template: 'default', memoryMiB: 64, diskMiB: 32 };
 export const never = (): AbortSignal => new AbortController().signal;
-export const program = (code: string): SandboxRun => ({ kind: 'program', code, stdin: '' });
+const program = (code: string): SandboxRun => ({ kind: 'program', code, stdin: '' });
 
 export function execution(code: string, more: Partial<SandboxExecution> = {}): SandboxExecution {
   const limits = SandboxLimits.parse({ memoryMiB: SHAPE.memoryMiB, diskMiB: SHAPE.diskMiB, cpuMs: 60_000, wallMs: 60_000 });
   return { executionId: `bench-${randomUUID()}`, tenant: 'bench', files: [], stopOnFailure: false, limits, runs: [program(code)], ...more };
 }
 
-/** Records only the time of the first byte. */
 export class FirstByte implements ExecutionSink {
   readonly heard: Promise<void>;
   private tell: () => void = () => undefined;

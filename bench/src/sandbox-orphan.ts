@@ -5,7 +5,6 @@ import { Child } from './sandbox-child.js';
 import type { DriverChoice, KubernetesChoice } from './sandbox-drivers.js';
 
 const Held = z.object({ place: z.string().nullable(), namespace: z.string() });
-/** The longest wait for the end of an orphan. */
 const WAIT_MS = 120_000;
 
 function processesIn(namespace: string): number {

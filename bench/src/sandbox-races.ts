@@ -6,7 +6,6 @@ import type { KubernetesChoice } from './sandbox-drivers.js';
 
 const CONTROLLERS = 3;
 
-/** How often something was given out twice. */
 const repeats = (names: readonly unknown[]) => names.length - new Set(names).size;
 
 /** Three controllers claim from one pool at the same moment. @returns number of claims, and of pods that two claims were given */

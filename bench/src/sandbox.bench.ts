@@ -44,7 +44,6 @@ type Row = readonly [name: string, value: number, note: string];
 const say: Say = (text) => process.stderr.write(`${text}\n`);
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits until `count` sandboxes are free. */
 async function filled(started: StartedDriver, count: number): Promise<void> {
   const end = performance.now() + 300_000;
   while (started.free() < count) {

@@ -40,7 +40,6 @@ async function startDriver(): Promise<KubernetesDriver> {
 
 let driver: KubernetesDriver | null = null;
 const figures = () => driver?.figures()['default'];
-/** Whether the pool is full and every used pod is gone. */
 const isFull = () => (figures()?.free ?? 0) >= pods && figures()?.ending === 0;
 const full = () => until(isFull, { timeoutMs: task.fullMaxSeconds * 1_000, everyMs: 20, what: `a pool of ${pods}` });
 const answer = (line: object) => void process.stdout.write(`${JSON.stringify(line)}\n`);

@@ -20,7 +20,7 @@ const TIED = ['setpriv', '--pdeathsig', 'KILL'] as const;
 const CHUNKS = 4;
 
 /** Path of kwok, which Go builds once. The control plane needs Go too. @throws Error with the compiler's message */
-export async function kwokProgram(note: (text: string) => void): Promise<string> {
+async function kwokProgram(note: (text: string) => void): Promise<string> {
   const dir = join(cacheDir(), 'kwok', VERSION);
   const program = join(dir, 'kwok');
   if (existsSync(program)) return program;

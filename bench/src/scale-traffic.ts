@@ -64,7 +64,6 @@ export class TrafficMeter {
 const minus = (after: Record<string, number>, before: Record<string, number>) =>
   Object.fromEntries(Object.entries(after).map(([name, value]) => [name, value - (before[name] ?? 0)]));
 
-/** The traffic between two readings. */
 export const between = (before: Traffic, after: Traffic): Traffic => ({
   watchBytes: after.watchBytes - before.watchBytes,
   listBytes: after.listBytes - before.listBytes,

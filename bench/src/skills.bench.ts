@@ -29,7 +29,6 @@ const TESTS = [
 const say = (text: string) => process.stderr.write(`${text}\n`);
 const number = (value: number) => ({ kind: { case: 'numberValue' as const, value } });
 
-/** A small skill with this name. */
 function draft(name: string) {
   const code = CODE.replaceAll(NAME, name);
   const tests = TESTS.map(([given, expected]) => ({

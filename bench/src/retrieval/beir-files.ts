@@ -10,7 +10,6 @@ const CORPUS = 'corpus.jsonl';
 const QUERIES = 'queries.jsonl';
 const JUDGEMENTS = join('qrels', 'test.tsv');
 
-/** A query with its relevant documents. */
 export interface JudgedQuery {
   readonly id: string;
   readonly text: string;

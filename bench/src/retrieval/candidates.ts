@@ -9,7 +9,6 @@ const BATCH = 128;
 /** The number of candidates for recall@100. */
 const PLACES = 100;
 
-/** A query with the candidates that the store found. */
 export interface Answer {
   readonly query: JudgedQuery;
   readonly found: readonly Candidate[];

@@ -22,27 +22,14 @@ function discounted(gains: readonly number[]): number {
 
 /** Share of all relevant documents that are among the first k; 0 if no relevant document is known. */
 export function recallAt(k: number, ranked: readonly string[], relevance: Relevance): number {
-  const relevant = relevantOf(relevance);
+  const relevant = new Set([...relevance].filter(([, grade]) => grade > 0).map(([id]) => id));
   if (relevant.size === 0) return 0;
   return ranked.slice(0, k).filter((id) => relevant.has(id)).length / relevant.size;
 }
 
-/** One divided by the place of the first relevant document; 0 without a relevant document. */
-export function reciprocalRank(ranked: readonly string[], relevance: Relevance): number {
-  const relevant = relevantOf(relevance);
-  const at = ranked.findIndex((id) => relevant.has(id));
-  return at === -1 ? 0 : 1 / (at + 1);
-}
-
-function relevantOf(relevance: Relevance): Set<string> {
-  return new Set([...relevance].filter(([, grade]) => grade > 0).map(([id]) => id));
-}
-
 export interface RetrievalFigures {
-  readonly queries: number;
   readonly ndcg10: number;
   readonly recall100: number;
-  readonly mrr: number;
 }
 
 /** Means over queries; NaN without queries. */
@@ -51,10 +38,8 @@ export function retrievalFigures(
 ): RetrievalFigures {
   const mean = (of: (answer: (typeof answers)[number]) => number) => answers.reduce((sum, answer) => sum + of(answer), 0) / answers.length;
   return {
-    queries: answers.length,
     ndcg10: mean(({ ranked, relevance }) => ndcgAt(10, ranked, relevance)),
     recall100: mean(({ ranked, relevance }) => recallAt(100, ranked, relevance)),
-    mrr: mean(({ ranked, relevance }) => reciprocalRank(ranked, relevance)),
   };
 }
 

@@ -13,7 +13,6 @@ export type Adapter = (typeof ADAPTERS)[number];
 
 export interface FreshStore {
   readonly store: RecordStore;
-  /** Deletes the store with everything in it. */
   readonly drop: () => Promise<void>;
 }
 

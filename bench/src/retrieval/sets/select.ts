@@ -15,7 +15,7 @@ export interface SetSize {
   readonly charsMax: number;
 }
 
-export const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
 const words = (text: string) => text.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
 /** The letters and digits of a text, for comparisons. */
 export const bare = (text: string) => text.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '');
