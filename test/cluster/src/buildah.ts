@@ -58,7 +58,6 @@ export class Buildah {
     );
   }
 
-  /** The digest of an image's manifest. */
   async digest(name: string): Promise<string> {
     return (await this.call('inspect', '--type', 'image', '--format', '{{.FromImageDigest}}', name)).trim();
   }
@@ -77,7 +76,6 @@ export class Buildah {
     }
   }
 
-  /** Makes an image of the files in the archive. */
   async import(archive: string, name: string, arch: Arch): Promise<void> {
     const container = (await this.call('from', '--platform', `linux/${arch}`, 'scratch')).trim();
     try {
@@ -88,7 +86,6 @@ export class Buildah {
     }
   }
 
-  /** Writes an image as a docker-archive. */
   async save(name: string, archive: string): Promise<void> {
     await rm(archive, { force: true });
     await this.call('push', '-q', name, `docker-archive:${archive}:${name}`);

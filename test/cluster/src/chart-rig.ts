@@ -39,7 +39,6 @@ async function relay(address: string, port: number): Promise<Server> {
   return server;
 }
 
-/** The chart's value `image`. */
 function valueOf({ name }: Image) {
   const [repository = '', tag = ''] = name.split(/:(?=[^:]*$)/);
   return { repository, tag, pullPolicy: 'Never' };
@@ -79,13 +78,11 @@ export async function startChartRig(cluster: Cluster, note: Note) {
   const kubectl = (...args: string[]) => cluster.kubectl(['-n', 'etude', ...args]);
   const shown = (kind: string, name: string, path: string) => kubectl('get', kind, name, '-o', `jsonpath=${path}`);
 
-  /** Adds the states and logs of the pods to an error. */
   const explained = async (error: unknown): Promise<never> => {
     const logs = await kubectl('logs', '-l', 'app.kubernetes.io/part-of=etude', '--tail=5', '--prefix');
     throw new Error(`${String(error)}\n${await kubectl('get', 'pods')}\n${logs}`, { cause: error });
   };
 
-  /** Runs the command line against the Service. */
   const cli = async (...args: string[]) => {
     const home = await mkdtemp(join(dir, 'home-'));
     const service = `${await shown('service', 'etude-gateway', '{.spec.clusterIP}')}:50051`;
@@ -114,7 +111,6 @@ export async function startChartRig(cluster: Cluster, note: Note) {
     explained,
     /** Installs or upgrades the chart, and waits until it is ready. */
     apply: (...set: string[]) => install(chart, set),
-    /** Installs the earlier version by its own chart and image, and waits until it is ready. */
     async applyEarlier() {
       const tree = join(dir, 'earlier');
       await writeEarlierVersion(tree);
@@ -126,7 +122,6 @@ export async function startChartRig(cluster: Cluster, note: Note) {
     /** Number of calls that the model has got, including aborted calls. */
     asked: async () => ((await (await fetch(`http://127.0.0.1:${port}/scripted/calls`)).json()) as { total: number }).total,
     cli,
-    /** Runs one problem many times through the Service, and returns the summary. */
     async evalRun(samples: number, concurrency = 3): Promise<unknown> {
       const file = join(dir, 'problem.jsonl');
       const cases = [{ args: [21], expected: 42, public: true }];

@@ -35,11 +35,7 @@ const isGiven = () => (process.env['ETUDE_CLUSTER'] ? process.env['ETUDE_CLUSTER
 
 const kubeconfigGiven = () => process.env['KUBECONFIG'] ?? '';
 
-/**
- * The cluster for tests: the given one, or a new one. The process that starts it must stop it.
- *
- * @throws MachineLacks
- */
+/** A given cluster, or a new one, which the caller must stop. @throws MachineLacks */
 export async function startCluster(note: Note): Promise<Cluster> {
   if (!isGiven()) return startOwnCluster(note);
   await checkGivenCluster(kubeconfigGiven());
@@ -52,11 +48,7 @@ export function missingForCluster(): string[] {
   return [...(isGiven() ? [] : missingForOwnCluster()), ...image];
 }
 
-/**
- * The cluster that was started for this process, as ETUDE_CLUSTER_DIR or KUBECONFIG name it.
- *
- * @throws Error without a running cluster; `./etude test --cluster` starts one
- */
+/** The running cluster that ETUDE_CLUSTER_DIR or KUBECONFIG names. @throws Error if there is none */
 export function cluster(): Cluster {
   const own = runningOwnCluster(process.env['ETUDE_CLUSTER_DIR'] ?? '');
   if (own) return own;

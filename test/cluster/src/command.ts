@@ -6,11 +6,7 @@ export interface CommandOptions {
   readonly input?: string;
 }
 
-/**
- * Runs a program to its end and returns its stdout.
- *
- * @throws Error with the command and the end of its stderr, unless the exit code is 0
- */
+/** Runs a program to its end. @returns its stdout @throws Error with the command and the end of its stderr, unless the exit code is 0 */
 export async function run(command: string, args: readonly string[], options: CommandOptions = {}): Promise<string> {
   const { cwd, env = {}, input } = options;
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });

@@ -35,11 +35,7 @@ export interface ControlPlane {
   readonly stop: () => Promise<void>;
 }
 
-/**
- * Makes the namespaces, the network and the identities of a cluster. Then starts its programs in the namespaces.
- *
- * @throws MachineLacks; Error with the name of the program that did not become ready, and the end of its log
- */
+/** @throws MachineLacks; Error with the name of the program that did not become ready, and the end of its log */
 export async function startPlace(note: Note, startPrograms: (place: Place) => Promise<void>): Promise<Place> {
   const missing = missingForOwnCluster();
   if (missing.length > 0) throw new MachineLacks('no cluster can be started here', missing);
@@ -62,7 +58,7 @@ export async function startPlace(note: Note, startPrograms: (place: Place) => Pr
   }
 }
 
-/** Ends a cluster and removes its folder. The pods end with the cluster's namespaces. */
+/** The pods end with the cluster's namespaces. */
 export async function stopPlace(place: Place): Promise<void> {
   await leaveNamespaces(place.init);
   await removeGroupsOf(place);
@@ -77,12 +73,7 @@ async function sweep(): Promise<void> {
   }
 }
 
-/**
- * Starts etcd, API server, controllers and scheduler, and waits until namespaces can be made.
- *
- * @param flags in addition to those of `daemons.ts`
- * @throws the errors of `startPlace`
- */
+/** Returns once namespaces can be made. @param flags in addition to those of `daemons.ts` @throws the errors of `startPlace` */
 export async function startControlPlane(
   note: Note,
   flags: Readonly<Record<(typeof PROGRAMS)[number], readonly string[]>>,

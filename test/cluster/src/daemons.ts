@@ -125,11 +125,7 @@ const COMMANDS = {
 
 export type Daemon = keyof typeof COMMANDS;
 
-/**
- * Starts a program in the background. Writes its process id inside the namespaces to `dir/pids`.
- *
- * @param more flags in addition to those of `COMMANDS`
- */
+/** Writes the program's process id inside the namespaces to `dir/pids`. @param more flags in addition to those of `COMMANDS` */
 export async function startDaemon(place: Place, name: Daemon, more: readonly string[] = []): Promise<void> {
   if (await daemonRuns(place, name)) return;
   const script = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!';
@@ -161,7 +157,6 @@ export async function stopDaemon(place: Place, name: Daemon): Promise<void> {
   await until(async () => !(await daemonRuns(place, name)), { everyMs: 50, what: `the end of ${name}` });
 }
 
-/** The last lines of a program's log, for messages. */
 export async function logOf(place: Place, name: Daemon): Promise<string> {
   const log = await readFile(join(place.dir, 'log', `${name}.log`), 'utf8').catch(() => '(no log)');
   return log.trimEnd().split('\n').slice(-15).join('\n');

@@ -19,14 +19,9 @@ const UNUSED = [
   'usr/share/locale',
 ];
 
-/** URL of the Debian mirror for debootstrap (ETUDE_DEBIAN_MIRROR). */
 const mirror = () => process.env['ETUDE_DEBIAN_MIRROR'] ?? 'http://deb.debian.org/debian';
 
-/**
- * Makes a small Debian with these packages, once. It is the base image on machines without a registry.
- *
- * @returns the name of the image in the builder's store
- */
+/** The base image on machines without a registry, made once for the same packages. @returns its name in the builder's store */
 export async function debianBase(buildah: Buildah, packages: readonly string[], note: Note, arch = OWN_ARCH): Promise<string> {
   const recipe = createHash('sha256')
     .update(JSON.stringify([SUITE, packages, UNUSED, arch]))

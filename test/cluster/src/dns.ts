@@ -5,7 +5,6 @@ import { goProgram } from './go-programs.js';
 import { kubeconfigOf, type Place } from './place.js';
 import type { Note } from './settings.js';
 
-/** Starts a name server for the services of the cluster, at the node's address. */
 export async function startDns(place: Place, note: Note): Promise<void> {
   const { dir, network } = place;
   const zones = `kubernetes cluster.local {\n    kubeconfig ${kubeconfigOf(dir)}\n  }`;

@@ -19,7 +19,6 @@ export function hasEarlierVersion(): boolean {
   }
 }
 
-/** Writes the sources of the earlier version into a new folder. */
 export async function writeEarlierVersion(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true });
   await run('sh', ['-c', 'git archive "$1" | tar -x -C "$2"', 'sh', EARLIER_VERSION, dir], { cwd: root });

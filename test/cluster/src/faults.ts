@@ -42,7 +42,6 @@ export function faultsOf(place: Place) {
     healPodNetwork: (podIp: string) => dropPackets(place, '-D', podIp),
     /** Lowers the memory limit, so that the kernel soon ends process 1 for too much memory. */
     exhaustMemory,
-    /** SIGKILL for process 1. */
     killSupervisor: (podUid: string) => void process.kill(supervisorOf(processesOf(podUid)), 'SIGKILL'),
     /** The kubelet counts its node as short of memory and evicts pods one by one until `relieveNode`. */
     pressNode: () => restartKubelet(place, { 'memory.available': '100Ti' }, { 'memory.available': '1s' }),

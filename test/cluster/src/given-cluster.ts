@@ -16,7 +16,6 @@ export async function checkGivenCluster(kubeconfig: string): Promise<void> {
   if (!process.env['ETUDE_SANDBOX_IMAGE']) throw new Error(NO_IMAGE);
 }
 
-/** A cluster that the tests did not start. */
 export function givenCluster(kubeconfig: string): Cluster {
   return {
     kind: 'given',

@@ -21,7 +21,6 @@ export async function goModule(module: string): Promise<string> {
   return (JSON.parse(await run('go', ['mod', 'download', '-json', module])) as { Dir: string }).Dir;
 }
 
-/** The sources of a program. */
 export const sourcesOf = (name: GoProgram): Promise<string> => goModule(PROGRAMS[name][0]);
 
 /**

@@ -125,7 +125,6 @@ export const servicesImage = (note: Note, arch = OWN_ARCH): Promise<Image> => im
 export const earlierServicesImage = (note: Note, tree: string): Promise<Image> =>
   imageOf({ ...SERVICES, given: '' }, note, { tree, kind: 'earlier-services' });
 
-/** A small Debian with Redis. */
 export async function redisImage(note: Note): Promise<Image> {
   const images = join(cacheDir(), 'images');
   const buildah = await Buildah.in(join(cacheDir(), 'buildah'));

@@ -68,7 +68,6 @@ async function freeNetworks(): Promise<Network[]> {
     }));
 }
 
-/** Connects the namespaces to the machine by a free subnet. */
 export async function joinNetwork(init: ProcessId): Promise<Network> {
   let last: unknown = new Error('every subnet of 10.100.0.0/16 to 10.199.0.0/16 is routed already');
   for (const network of (await freeNetworks()).slice(0, 5)) {
@@ -90,12 +89,10 @@ sysctl -qw net.bridge.bridge-nf-call-iptables=1 || true`;
   throw last;
 }
 
-/** Runs a program inside the cluster's namespaces. */
 export function inside(place: Pick<Place, 'init'>, command: string, ...args: string[]): Promise<string> {
   return run('nsenter', ['-t', String(place.init.pid), '-n', '-m', '-p', '--', command, ...args]);
 }
 
-/** Ends everything in the namespaces at once. */
 export async function leaveNamespaces(init: ProcessId): Promise<void> {
   if (isRunning(init)) process.kill(init.pid, 'SIGKILL');
   await until(() => !isRunning(init), { what: 'the end of the cluster' });

@@ -8,7 +8,7 @@ import type { Place } from './place.js';
 const OVERLAYFS_MAGIC = 0x794c7630;
 
 /** The control group of this cluster's pods. With the default group, a second kubelet on the machine would end them. */
-export const cgroupOf = (place: Pick<Place, 'id'>): string => `/etude-${place.id}`;
+const cgroupOf = (place: Pick<Place, 'id'>): string => `/etude-${place.id}`;
 
 const CONTROLLERS = /\/(cpu|cpuacct|cpu,cpuacct|cpuset|memory|pids|blkio|freezer|devices|hugetlb|systemd)$/;
 
@@ -105,7 +105,6 @@ const kubelet = (place: Place) => ({
   volumePluginDir: join(place.dir, 'volume-plugins'),
 });
 
-/** The configuration files of containerd, its network plugin and the kubelet, and the folders that they expect. */
 export async function writeNodeConfig(place: Place): Promise<void> {
   await Promise.all(['cni', 'pod-logs', 'volume-plugins'].map((name) => mkdir(join(place.dir, name), { recursive: true })));
   await Promise.all(cgroupDirs(place).map((dir) => mkdir(dir, { recursive: true })));

@@ -42,7 +42,6 @@ function ownCluster(place: Place): Cluster {
   };
 }
 
-/** The cluster that runs in this folder, or null. */
 export function runningOwnCluster(dir: string): Cluster | null {
   const place = readPlace(dir);
   return place && isRunning(place.init) ? ownCluster(place) : null;

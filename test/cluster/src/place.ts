@@ -45,7 +45,6 @@ export function writePlace(place: Place): void {
   writeFileSync(fileOf(place.dir), JSON.stringify(place, null, 2));
 }
 
-/** Reads the place of a cluster; null if no cluster was started in this folder. */
 export function readPlace(dir: string): Place | null {
   return existsSync(fileOf(dir)) ? Place.parse(JSON.parse(readFileSync(fileOf(dir), 'utf8'))) : null;
 }

@@ -23,7 +23,6 @@ export const smallTemplates = (more: object = {}): SandboxTemplates =>
   });
 
 export interface DriverOptions {
-  /** The name of the pool. Default: a random name. */
   readonly installation?: string;
   readonly template?: object;
   readonly settings?: Partial<PoolSettings>;
@@ -58,7 +57,6 @@ export async function claimFree(driver: KubernetesDriver): Promise<void> {
 /** One execution in a pod. */
 export interface WatchedExecution {
   readonly pod: PodPlace;
-  /** The text that was printed so far. */
   printed(): string;
   /** The result of its only run. */
   readonly result: Promise<RunResult>;
@@ -98,19 +96,16 @@ export async function execute(driver: SandboxDriver, code: string): Promise<Watc
 
 /** Code that prints numbers one by one, so that tests notice a gap or a repeat. */
 export const counting = (to: number): string => `import time\nfor i in range(${to}):\n    print(i, flush=True)\n    time.sleep(0.1)`;
-/** The result of `counting`. */
 export const counted = (to: number) => ({ exit: 'ok', stdout: Array.from({ length: to }, (_, i) => `${i}\n`).join('') });
 
 /** Code that prints one line and never ends by itself. */
 export const ENDLESS = 'import time\nprint("so far", flush=True)\ntime.sleep(600)';
 
-/** Claims a sandbox and releases it at once. */
 export async function claimOnce(driver: SandboxDriver): Promise<void> {
   const sandbox = await driver.claim(SHAPE, never);
   void sandbox.release();
 }
 
-/** Claims a sandbox. @returns the error of the claim */
 export async function refusal(driver: SandboxDriver) {
   const error = await claimOnce(driver).then(
     () => new Error('the claim was served'),

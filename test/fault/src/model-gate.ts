@@ -30,7 +30,6 @@ export async function startModelGate() {
 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Number of calls that are held now. */
     waiting: () => waiting,
     /** Forwards a call to `modelUrl` once `open` resolves to true. A call whose process has ended is dropped. */
     hold: (...given: NonNullable<typeof held>) => {

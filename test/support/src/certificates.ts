@@ -11,7 +11,6 @@ export interface TestCertificates {
 
 const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
 
-/** Runs openssl without printing its output. */
 const openssl = (...args: readonly string[]) => execFileSync('openssl', args, { stdio: 'ignore' });
 
 /** Makes a certificate authority and a certificate signed by it, for localhost and for sandbox controllers, valid for a day. */

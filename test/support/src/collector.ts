@@ -27,7 +27,6 @@ export async function startCollector() {
   await once(server, 'listening');
   return {
     spans,
-    /** The settings of services that send their traces here. */
     env: {
       ETUDE_TRACES: 'true',
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -9,7 +9,6 @@ const FIRST = 10_000;
 const BLOCKS = 100;
 const BLOCK = 100;
 
-/** Listens on a port. null if the port is taken. */
 async function listen(port: number): Promise<Server | null> {
   const server = createServer();
   return new Promise((resolve, reject) => {

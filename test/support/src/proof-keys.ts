@@ -2,7 +2,6 @@ import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Writes a new key pair that signs evidence about skills. @returns the settings with the paths of both keys */
 export function writeProofKeys(dir: string): { ETUDE_SKILLS_SIGNING_KEY_PATH: string; ETUDE_SKILLS_PUBLIC_KEYS_PATH: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const [signing, believed] = [join(dir, 'skill-signing-key.pem'), join(dir, 'skill-public-keys.pem')];

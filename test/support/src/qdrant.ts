@@ -27,7 +27,6 @@ export interface TestQdrant {
   readonly url: string;
   readonly apiKey: string | null;
   readonly caPath: string | null;
-  /** Deletes the collections whose names start with `prefix`. */
   drop(prefix: string): Promise<void>;
   /** Stops the stand-in. A server from `QDRANT_URL` keeps running. */
   stop(): Promise<void>;
@@ -59,7 +58,6 @@ export async function findQdrant(env: NodeJS.ProcessEnv = process.env): Promise<
   }
 }
 
-/** Describes the source in one line for people. */
 export function describeQdrant(source: QdrantSource): string {
   if (source.kind === 'given') return `Qdrant for tests: the server at ${new URL(source.url).origin} (QDRANT_URL)`;
   if (source.kind === 'none') return `Qdrant for tests: none, so tests of its adapter are skipped (${source.why.split('\n').at(-1)})`;

@@ -20,7 +20,6 @@ export interface TestRedis {
 
 const FLAGS = '--bind 127.0.0.1 --maxmemory-policy noeviction --repl-diskless-sync-delay 0';
 
-/** Arguments of a redis-server on this port of loopback. */
 export const redisPlace = (port: number, dir: string): readonly string[] => [
   '--port',
   String(port),
@@ -31,12 +30,7 @@ export const redisPlace = (port: number, dir: string): readonly string[] => [
   ...FLAGS.split(' '),
 ];
 
-/**
- * Starts a redis-server on a free port of loopback, with its data in a temporary folder.
- *
- * @param data folder with files to copy into its data folder first
- * @param durable whether it has an append-only file with an fsync on every write, as in production
- */
+/** @param data folder whose files are copied first @param durable with an fsync on every write, as in production */
 export async function startRedis({
   durable = true,
   data,

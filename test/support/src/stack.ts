@@ -11,7 +11,6 @@ import { startRedis, type TestRedis } from './redis.js';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface TestStackOptions {
-  /** Script of the scripted model. */
   readonly script: string;
   /** Added to every service's environment. */
   readonly env?: Readonly<Record<string, string>>;
@@ -103,7 +102,6 @@ export async function startStack({ script, env = {}, data }: TestStackOptions): 
   }
 }
 
-/** Resolves when the process has ended for any reason. */
 export async function ended({ child }: TestProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }

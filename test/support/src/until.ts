@@ -1,10 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * Polls until `condition` returns a truthy value, and returns that value.
- *
- * @throws Error that names `what` when `timeoutMs` has passed (default 60,000, for busy machines)
- */
+/** Polls until `condition` returns a truthy value. @returns that value @throws Error that names `what` after `timeoutMs` */
 export async function until<T>(
   condition: () => T | Promise<T>,
   { timeoutMs = 60_000, everyMs = 10, what = 'the condition' }: { timeoutMs?: number; everyMs?: number; what?: string } = {},
