@@ -17,7 +17,6 @@ import type { Clock } from '../../ports/clock.js';
 import { dependencyOn } from './bundle-code.js';
 
 export interface AdmissionDeps extends Omit<CheckDeps, 'round'>, ReverificationDeps {
-  /** Reads the agent's settings, which say who approves skills. */
   readonly settings: AgentSettingsReader;
   readonly signer: ProofSigner;
 }
@@ -29,8 +28,6 @@ export type Admission = SkillKey & { readonly round?: number | undefined };
  * Brings a skill into use: verifies it in a sandbox, signs the evidence, and approves it by its agent's settings. If it fails verification, it is
  * rejected with the reason. If it comes into use, its callers are verified with it. A repeated call continues where the last call stopped.
  *
- * A skill in use or waiting for review is verified again for a new `round`. A skill without a signed proof, or with a proof of an unknown
- * key, is verified again too.
  * @throws EtudeError NOT_FOUND, ABORTED (the version has another digest), SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY, MEMORY_UNAVAILABLE (also
  *   if another decision came first; a retry starts from that decision), MEMORY_FULL, QUEUE_UNAVAILABLE; an AbortError when `signal` aborts
  */
@@ -53,6 +50,7 @@ export async function admitSkill(key: Admission, deps: AdmissionDeps, signal: Ab
   }
 }
 
+/** A skill in use or in review is verified again for a new `round`, and if its proof isn't signed with a known key. */
 function isToVerify(skill: Skill, { round }: Admission, { checker }: AdmissionDeps): boolean {
   if (skill.status === 'candidate') return true;
   if (skill.status !== 'active' && skill.status !== 'pending_review') return false;
@@ -67,7 +65,6 @@ async function verifiedNow(skill: Skill, { round }: Admission, deps: AdmissionDe
   return recordVerification(procedural, skill, { ...found, ...proof }, clock.now());
 }
 
-/** Approves the skill as the settings say. Then its callers are pinned to the new version. */
 async function settle(skill: Skill, replaced: Skill | null, deps: AdmissionDeps): Promise<Skill> {
   const { procedural, clock } = deps;
   const { settings } = await deps.settings.get(skill.scope.tenant, skill.scope.agent);
@@ -86,7 +83,7 @@ export async function settledStatus(
   return skill === undefined || skill.status === 'candidate' || skill.status === 'verified' ? null : skill.status;
 }
 
-export interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
+interface CheckDeps extends Omit<VerificationDeps, 'ground'> {
   readonly procedural: ProceduralMemory;
   readonly checker: ProofChecker;
 }
@@ -158,7 +155,6 @@ async function useAgain(version: Skill, dependent: Skill, deps: ReverificationDe
 async function repinned(dependent: Skill, { procedural, clock }: ReverificationDeps): Promise<Skill | null> {
   const dependencies = await Promise.all((dependent.dependencies ?? []).map((pin) => presentPin(pin, procedural)));
   const at = clock.now();
-  // A new version starts with its own counts.
   const counts = { executionCount: 0, successRate: 1 };
   const next: Skill = { ...dependent, ...counts, dependencies, status: 'candidate', evidence: [], createdAt: at, updatedAt: at };
   if (skillDigest(next) === dependent.digest) return null;
@@ -167,7 +163,6 @@ async function repinned(dependent: Skill, { procedural, clock }: ReverificationD
   return procedural.store({ ...next, statusReason, digest: skillDigest(next) }, { by: 'verification', isReviewed: true, words: 'kept' });
 }
 
-/** A pin of the owner's active version, or the given pin if no version is active. */
 async function presentPin(pin: SkillDependency, procedural: ProceduralMemory): Promise<SkillDependency> {
   const { tenant, agent, user, name } = pin;
   const [active] = await procedural.versions({ tenant, agent, user }, name, 'active');

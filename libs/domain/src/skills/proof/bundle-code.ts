@@ -10,14 +10,13 @@ import type { Clock } from '../../ports/clock.js';
 import type { ProofChecker } from '../../ports/verification.js';
 import { isProven } from './proof.js';
 
-export type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
+type NeededSkill = Pick<Skill, 'name' | 'version' | 'scope' | 'kind' | 'digest' | 'code' | 'entryPoint' | 'dependencies'>;
 
 const LOADER = pythonText('load_skills');
 
 /**
- * The code with a loader in front, so that `from skills import NAME` and `import skills; skills.NAME(...)` work. It is used for all code that a
- * sandbox runs as a module: programs, calls, checked runs, cells. Each skill runs in its own module. Lines of the code keep their numbers, and `from
- * __future__` imports remain the first statement. Without skills the code is unchanged.
+ * The code with a loader in front, so that `from skills import NAME` and `import skills; skills.NAME(...)` work. Each skill runs in its own module.
+ * Lines of the code keep their numbers, and `from __future__` imports remain the first statement.
  *
  * @param needed skills in the order of loading, as `neededSkills` returns them
  * @param direct pins of the skills that the code itself calls. If absent, the code calls the last skill of each name
@@ -35,7 +34,7 @@ export function bundledCode(code: string, needed: readonly NeededSkill[], direct
  * The loader as one line, for an interpreter that runs the code later, such as a session's interpreter. The line defines the module `skills` and
  * binds no name. Each skill has its own module, and its own file name in tracebacks, such as "skills/parse_csv@2".
  */
-export function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[], ...shown: readonly string[]): string {
+function loadingCode(needed: readonly NeededSkill[], direct?: readonly SkillDependency[], ...shown: readonly string[]): string {
   const modules = new Map<string, string>();
   const moduleOf = (pin: SkillDependency) => {
     const module = modules.get(contentOf(pin));
@@ -107,7 +106,6 @@ export function isWithoutDependency(error: unknown): boolean {
   return errorCode(error) === 'FAILED_PRECONDITION' && errorDetails(error).field === MISSING;
 }
 
-/** The pin by which another skill depends on this one. */
 export function dependencyOn({ name, scope, version, digest }: Pick<Skill, 'name' | 'scope' | 'version' | 'digest'>): SkillDependency {
   return { name, tenant: scope.tenant, agent: scope.agent, user: scope.user, version, digest };
 }

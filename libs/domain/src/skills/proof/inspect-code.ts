@@ -12,7 +12,7 @@ import { contentDigest } from '../content-digest.js';
 const INSPECT_PROGRAM = pythonProgram('inspect_skill', ['top_level', 'contract', 'mutants']);
 
 /** The size limit of a skill's code. A skill is one tool, not a library, and each mutant is a copy of the whole code. */
-export const CODE_MAX_BYTES = 256 * 1024;
+const CODE_MAX_BYTES = 256 * 1024;
 /** The most mutants of one skill. A mutant is a copy of the code that is broken in one place. */
 export const MUTANTS_MAX = 16;
 /** Parsing takes milliseconds. Code that needs seconds is meant to block the parser. */
@@ -58,7 +58,7 @@ export interface InspectionRequest {
   readonly mutantsMax?: number;
 }
 
-export interface InspectionPlace extends Pick<ExecutionRequest, 'tenant' | 'owner'> {
+interface InspectionPlace extends Pick<ExecutionRequest, 'tenant' | 'owner'> {
   readonly sandboxes: Sandboxes;
   /** Default: a digest of the request, so that equal requests are executed once. */
   readonly executionId?: string;
@@ -101,7 +101,6 @@ export function problemTexts(problems: readonly CodeProblem[]): string[] {
   return problems.map(({ line, message }) => (line === null ? message : `line ${line}: ${message}`));
 }
 
-/** The contradictions between the declared parameters and the code. Each text names its parameter. */
 export function undeclaredProblems(declared: Skill['parameters'], { parameters, inputSchema }: SkillContract): string[] {
   if (declared.length === 0) return [];
   const problems = declared.flatMap(({ name, required }) => {

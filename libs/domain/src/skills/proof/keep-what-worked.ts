@@ -15,16 +15,13 @@ export interface VerificationGround {
   readonly replaced: Skill | null;
   /** The skills that this skill calls, directly or through others, in the order of loading. */
   readonly needed: readonly Skill[];
-  /**
-   * Active callers that all readers of the skill can read. Their tests must pass when they call this version instead of the present one. Any other
-   * caller stays pinned to the old version, until a new version of the caller passes its tests with this version.
-   */
+  /** Active callers that all readers of the skill can read. Their tests must pass with this version. Other callers stay pinned to the old version. */
   readonly dependents: readonly OtherSkill[];
   /** Skills similar to the name and description, or to the first cue, most similar first. `similarity` is calibrated. */
   readonly similar: ReadonlyArray<OtherSkill & { readonly similarity: number }>;
 }
 
-export interface OtherSkill {
+interface OtherSkill {
   readonly skill: Skill;
   /** The skills that this skill's code calls in this verification. */
   readonly pins: readonly SkillDependency[];
@@ -83,7 +80,6 @@ async function similarTo(
   return (await Promise.all(similar)).flat();
 }
 
-/** Runs the held-out tests, the tests of the replaced version, and the tests of callers with this version. All tests must pass. */
 export async function keepWhatWorked(
   skill: Skill,
   trial: Trial,
@@ -104,7 +100,6 @@ async function heldOutTests(skill: Skill, trial: Trial, replaced: Skill | null, 
   return { evidence: [`its held-out tests pass (${tests.length})`], found: { heldOutPassed: tests.length } };
 }
 
-/** Runs this code on the tests of the replaced version, which call it by that version's entry point. */
 async function testsOfReplaced(replaced: Skill, trial: Trial, place: TestPlace): Promise<Stage> {
   const number = `version ${replaced.version}`;
   if (isProgram(replaced) !== isProgram(trial)) {
@@ -133,7 +128,6 @@ async function testsOfDependents(dependents: readonly OtherSkill[], place: TestP
   return { evidence, found: { kept } };
 }
 
-/** The other skill's code with its own tests. `step` names the skill. */
 function trialOf({ skill, pins, needed }: OtherSkill): Trial {
   const { code, entryPoint, tests } = skill;
   const step = contentDigest(dependencyOn(skill)).slice(0, 16);
@@ -161,7 +155,6 @@ export async function compareAlike(own: Trial, similar: VerificationGround['simi
   return { evidence, found: { alike } };
 }
 
-/** Whether `code` passes the tests of `tested`, which call the entry point of `tested`. */
 async function passes(code: Trial, tested: Trial, step: string, place: TestPlace): Promise<boolean> {
   if (isProgram(code) !== isProgram(tested)) return false;
   const tests = testsByName(tested.tests.slice(0, TESTS_MAX), tested.entryPoint, code.entryPoint);

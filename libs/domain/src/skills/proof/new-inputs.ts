@@ -113,7 +113,6 @@ function nearValues(value: Json): Json[] {
 /** Variations of an integer. They keep its sign, because a count, for example, can't be negative. */
 const nearInteger = (value: number): number[] => [value + 1, value * 2, value - 1, value + 3].filter((near) => near >= 0 === value >= 0);
 
-/** The text with another digit or letter in one place, shorter, longer, and with its words in another order. */
 function nearText(text: string): string[] {
   const places = [...text.matchAll(/[\p{L}\p{N}]/gu)].map(({ index }) => index);
   const changed = [places.at(-1), places[0], places[Math.floor(places.length / 2)]].flatMap((at) =>
@@ -123,7 +122,6 @@ function nearText(text: string): string[] {
   return [...changed, text.slice(0, -1), `${text}${text}`, text.slice(1), words.toReversed().join('')];
 }
 
-/** The next digit or letter. After "9", "z" and "Z" the first one follows. Other characters stay as they are. */
 function nextCharacter(character: string): string {
   const ring = ['0123456789', 'abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'].find((all) => all.includes(character));
   return ring === undefined ? character : ring.charAt((ring.indexOf(character) + 1) % ring.length);

@@ -35,10 +35,7 @@ export function isProven(skill: Skill, checker: ProofChecker): boolean {
   return checker.isSigned(proofText(proof), proof.keyId, proof.signature);
 }
 
-/**
- * The confidence from the evidence, 0 to 1. It is the product of four factors: the share of noticed mutants; a quarter per mutant, at most 1; 1 -
- * 0.5^n for n passed tests, held-out tests included; 0.95 per warning of an analyser. An error of an analyser gives 0.
- */
+/** The confidence from the evidence, 0 to 1. */
 export function confidenceOf({ testsPassed, heldOutPassed, mutantsMade, mutantsNoticed, findings }: ProofFindings): number {
   if (findings.some(({ severity }) => severity === 'error')) return 0;
   const noticed = mutantsMade === 0 ? 0 : mutantsNoticed / mutantsMade;

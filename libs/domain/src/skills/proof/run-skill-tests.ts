@@ -70,7 +70,6 @@ function failureOf({ evaluator, run }: PlannedTest, result: RunResult | undefine
   return verdict === 'RE' && !isAuthors ? 'it ended with an error' : reason.replace(/^(hidden )?case 1 of 1: /, '');
 }
 
-/** Splits the tests, in order, into parts that fit into one execution each. */
 function inExecutions(planned: readonly PlannedTest[]): ReadonlyArray<readonly PlannedTest[]> {
   const longest = Math.max(1, ...planned.map(({ run }) => ('code' in run ? run.code.length : 0)));
   const size = Math.max(1, Math.min(RUNS_MAX, Math.floor(CODE_MAX / longest)));
@@ -161,7 +160,6 @@ export async function survivingMutants(
   return alive;
 }
 
-/** The limits of a mutant: a minimum plus eight times what the unbroken code needed, up to a maximum. */
 function brokenLimits(results: readonly RunResult[]): SandboxLimits {
   const cpuMs = Math.max(0, ...results.map((run) => run.cpuMs));
   const wallMs = Math.max(0, ...results.map((run) => run.wallMs));
@@ -203,7 +201,6 @@ function withName(tests: string, line: string): string {
   return `${future}${line}${tests.slice(future.length)}`;
 }
 
-/** The most characters that are shown of a test and of a result. */
 const SHOWN_MAX = 200;
 
 /**

@@ -6,7 +6,7 @@ import { contentDigest } from '../content-digest.js';
 import { newCandidate } from '../life/skill-life.js';
 import { testsFrom } from './run-skill-tests.js';
 
-export interface SkillOrigin {
+interface SkillOrigin {
   readonly scope: Scope;
   readonly prompt: string;
   readonly fingerprint: string;
@@ -90,8 +90,7 @@ const STOP_WORDS = new Set(
     ' ',
   ),
 );
-/** Names of entry points that say nothing about the task. */
-const GENERIC = new Set(['solve', 'solution', 'main', 'run', 'f', 'func', 'function', 'answer', 'candidate', 'task']);
+const GENERIC_NAMES = new Set(['solve', 'solution', 'main', 'run', 'f', 'func', 'function', 'answer', 'candidate', 'task']);
 
 const snake = (text: string) =>
   text
@@ -105,7 +104,7 @@ export function skillName(prompt: string, entryPoint: string | null, called = ''
   const words = snake(prompt.slice(0, 2_000)).split('_');
   const telling = words.filter((word) => word !== '' && !STOP_WORDS.has(word)).slice(0, WORDS_MAX);
   const entry = snake(entryPoint ?? '');
-  const names = [GENERIC.has(entry) ? '' : entry, snake(called), snake(telling.join('_')), entry, 'task'];
+  const names = [GENERIC_NAMES.has(entry) ? '' : entry, snake(called), snake(telling.join('_')), entry, 'task'];
   return names.find((name) => name !== '')!.slice(0, NAME_MAX);
 }
 

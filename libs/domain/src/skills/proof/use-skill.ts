@@ -88,7 +88,7 @@ export async function useSkill(call: SkillCall, deps: UseSkillDeps, signal: Abor
   const { tenant, agent, user } = call.reader;
   // Tenants share one space of job ids, so the id is made from the tenant too.
   const writeId = `use-${contentDigest({ tenant, agent, user, useId: call.useId })}`;
-  const use = useOf(skill, { tenant, agent, user }, went({ result, error, input, at: deps.clock.now() }));
+  const use = useOf(skill, { tenant, agent, user }, outcomeOf({ result, error, input, at: deps.clock.now() }));
   await deps.outbox.put(tenant, writeId, use);
   return {
     success: error === '',
@@ -187,8 +187,7 @@ function errorOf(result: RunResult, { kind }: SandboxRun): string {
   return (type === null ? summary : `${type}: ${message}${where}`).slice(0, TEXT_MAX);
 }
 
-/** The record of one use: success or failure, and digests of its input and output. */
-function went({ result, error, input, at }: { result: RunResult; error: string; input: unknown; at: number }) {
+function outcomeOf({ result, error, input, at }: { result: RunResult; error: string; input: unknown; at: number }) {
   const success = error === '';
   const failure = success ? {} : { failure: { input: JSON.stringify(input).slice(0, TEXT_MAX), error } };
   return { success, at, inputDigest: contentDigest(input), ...outputDigestOf(result, success), ...failure };

@@ -32,7 +32,6 @@ export interface VerificationDeps {
 
 export interface Verification {
   readonly passed: boolean;
-  /** The checks and their outcomes, one line each. */
   readonly evidence: readonly string[];
   /** Why the skill did not pass. Empty if it passed. */
   readonly reason: string;
@@ -67,7 +66,6 @@ export async function verifySkill(skill: Skill, deps: VerificationDeps, signal: 
   return verificationOf([looked, ...stages], contract);
 }
 
-/** Joins the stages. The first failed stage gives the reason. */
 export function verificationOf(stages: readonly Stage[], contract: SkillContract | null): Verification {
   const reason = stages.find((stage) => stage.reason !== undefined)?.reason ?? '';
   const kept = stages.flatMap(({ found }) => found?.kept ?? []);
@@ -88,7 +86,6 @@ function placeOf(skill: Skill, { sandboxes, ground, attempt = 1, round = 1 }: Ve
   };
 }
 
-/** The kind of sandbox for the whole verification, or a failed stage if no kind has all the packages. */
 function templateOf(
   skill: Skill,
   { templateFor, ground }: VerificationDeps,
@@ -212,13 +209,12 @@ const AHEAD_S = 222_222_222.25;
 const CLOCK = pythonText('other_clock');
 
 /** The code under a clock that is years ahead. Lines of the code keep their numbers. */
-export function underOtherClock(code: string): string {
+function underOtherClock(code: string): string {
   const file = '__import__("sys")._getframe().f_code.co_filename';
   const move = pythonCall(CLOCK, 'move', [String(AHEAD_S)]);
   return `${move}\nexec(compile(${JSON.stringify(code)}, ${file}, "exec", dont_inherit=True), globals())\n`;
 }
 
-/** Fields in which the author describes a skill. */
 const WORDS = ['description', 'displayName', 'category', 'tags', 'examplePrompts', 'parameters', 'metadata'] as const;
 
 type Analysed = Pick<Skill, 'kind' | 'code' | 'tests'> & Partial<Skill>;

@@ -51,7 +51,7 @@ export function writeSkill(
   return askForJson(WrittenSkill, question(SYSTEM, request), model, signal, checks);
 }
 
-export interface Writer {
+interface Writer {
   readonly model: string | null;
   readonly scripted: boolean;
   /** Time in ms since 1970. */
