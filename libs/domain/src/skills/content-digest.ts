@@ -27,11 +27,7 @@ export function contentDigest(value: unknown): string {
 type Content = Pick<Skill, 'code' | 'entryPoint' | 'tests'> &
   Partial<Pick<Skill, 'kind' | 'description' | 'parameters' | 'dependencies' | 'packages' | 'files'>>;
 
-/**
- * The digest of the content that an approval covers: code, entry point, declared parameters, tests, dependencies, packages and files. Empty fields
- * are left out. A dependency counts by name and digest, not by its owner. For a procedure in words, only the description is covered. For any other
- * procedure, the description is covered too. For a snippet, the kind is covered too, because the snippet's code was never run.
- */
+/** The digest of the content that an approval covers. A dependency's owner doesn't count. A snippet's kind counts, because its code was never run. */
 export function skillDigest(skill: Content): string {
   const { code, entryPoint, tests, parameters, dependencies, packages, files } = skill;
   if (isInWords(skill)) return digestOf(skill.description ?? '');
@@ -58,16 +54,13 @@ function filled<T>(items: readonly T[] | undefined): readonly T[] | undefined {
 }
 
 /**
- * The digest by which copies of code are recognised. It ignores comments, white space, line ends and the entry point's name. For a procedure without
- * code, it covers the description. null if the skill has neither code nor a description.
- *
- * Codes that differ only in indentation, for example, share a digest. So a skill may be marked without need, but no copy is missed.
+ * The digest by which copies of code are recognised. null if the skill has neither code nor a description. It ignores comments, white space and the
+ * entry point's name. So no copy is missed, though a skill may be marked without need.
  */
 export function codeDigest(skill: Pick<Skill, 'code' | 'entryPoint' | 'kind' | 'description'>): string | null {
   const { code, entryPoint, kind, description } = skill;
   // Lines end as in Python: a carriage return ends a comment, but U+2028 doesn't.
   const bare = code.replaceAll(/#[^\r\n]*/g, '');
-  // The entry point's name is left out, so that renamed code is recognised. A Python name has no special characters of a regular expression.
   const isName = entryPoint !== null && /^\w+$/.test(entryPoint);
   const nameless = isName ? bare.replaceAll(new RegExp(`\\b${entryPoint}\\b`, 'g'), '_') : bare;
   const dense = nameless.replaceAll(/\s|\\(?=[\r\n])/g, '');

@@ -37,13 +37,7 @@ export interface MovedVersion {
   readonly move: Pick<SkillMove, 'proof'>;
 }
 
-/**
- * Requires that each skill in use or in review can call the versions with which it was verified. When a caller comes into use, the versions that it
- * calls must be callable. A called version can't be archived, unless its proof is withdrawn as well.
- *
- * @param graph the graph before the moves `moved`, which are all made at once
- * @throws EtudeError FAILED_PRECONDITION
- */
+/** Requires that skills in use keep their callees. @param graph before the moves `moved`, made all at once @throws EtudeError FAILED_PRECONDITION */
 export async function requireCallable(graph: CallGraph, moved: readonly MovedVersion[]): Promise<void> {
   const view = behind(graph, moved);
   for (const { before, after, move } of moved) {
@@ -108,7 +102,6 @@ export function mayCall(
   return dependencies.some((pin) => isPinOf(pin, { name, scope: { tenant, agent, user: user === undefined ? pin.user : user } }));
 }
 
-/** The most skills that one skill may need, directly or through other skills. */
 const NEEDED_MAX = 200;
 
 type Calling = Pick<Skill, 'name' | 'scope' | 'dependencies'>;

@@ -34,10 +34,8 @@ function hasSameWords(stored: Skill, given: Skill): boolean {
   return !isNew && WORDS.every((field) => canonicalJson(stored[field] ?? []) === canonicalJson(asked[field] ?? []));
 }
 
-/** A mark is added only to a version that is not active, or that has a mark already. */
 const takesMarks = ({ status, untrusted = [] }: Skill) => status !== 'active' || untrusted.length > 0;
 
-/** The version with the sources and marks of both skills. null if it has all of these already. */
 function withSources(version: Skill, given: Skill): Skill | null {
   const sources = [...new Set([...version.sources, ...given.sources])];
   const untrusted = [...new Set([...marksOf(version), ...marksOf(given)])];
@@ -47,8 +45,7 @@ function withSources(version: Skill, given: Skill): Skill | null {
 }
 
 /**
- * The next version of a name, as it is first stored. It has the members and marks of earlier versions, and a mark if its code is marked elsewhere in
- * the tenant.
+ * The next version of a name, as it is first stored, with the members and marks of earlier versions.
  *
  * @param versions all versions of this name that the owner has, newest first
  * @param isMarked whether the tenant has a marked skill with this code
@@ -64,7 +61,6 @@ export function nextVersion(given: Skill, versions: readonly Skill[], isMarked: 
   );
 }
 
-/** Requires that an edit starts from the newest version that isn't rejected. @param versions all of the same owner and user, newest first */
 function requireNewest(name: string, baseVersion: number, versions: readonly Skill[]): void {
   const isKnown = versions.some(({ version }) => version === baseVersion);
   const newer = versions.find(({ version, status }) => version > baseVersion && status !== 'rejected');
@@ -75,10 +71,7 @@ function requireNewest(name: string, baseVersion: number, versions: readonly Ski
   throw new EtudeError('ABORTED', why, { field: 'base_version' });
 }
 
-/**
- * Adds what carries over from earlier versions, whoever edits: held-out tests, and the flag that some tests are hidden.
- * @param versions all versions of this name that the owner has, newest first
- */
+/** Adds what carries over from earlier versions, whoever edits. @param versions all versions of this name that the owner has, newest first */
 export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skill {
   const heldOut = joinedTests(versions[0]?.heldOut, skill.heldOut);
   const hidden = new Set(versions.filter(hasHiddenTests).flatMap((version) => version.tests.map(canonicalJson)));
@@ -109,8 +102,6 @@ export const SAME_CODE_MARK = 'its code is also that of a marked skill of this t
  * Adds the marks of the owner's earlier versions. A rejected or archived version counts only if it is the one that was edited, or has the same code.
  * An edit of a marked version is marked, even if a person approved that version. If a reviewer stores the version, nothing is added, because the
  * reviewer vouches for the whole content.
- *
- * @param versions all versions of this name that the owner has
  */
 export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { baseVersion, isReviewed = false }: StoreSkillOptions): Skill {
   if (isReviewed) return skill;
@@ -119,7 +110,6 @@ export function withCarriedMarks(skill: Skill, versions: readonly Skill[], { bas
   return marked(skill, [...new Set([skill, ...before].flatMap(marksOf))]);
 }
 
-/** Whether equal code of a marked skill marks this skill. It doesn't if a reviewer stores it, it has a mark, or its owner uses the code unmarked. */
 function needsMarkOfCode(skill: Skill, versions: readonly Skill[], { isReviewed = false }: StoreSkillOptions): boolean {
   if (isReviewed || marksOf(skill).length > 0) return false;
   const code = codeDigest(skill);

@@ -19,7 +19,7 @@ import {
   wasBefore,
 } from './skill-life.js';
 
-export type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
+type Approval = Pick<ProceduralMemorySettings, 'approvalMode' | 'skillRegistrationConfidenceThreshold'>;
 
 export interface Verified {
   readonly passed: boolean;
@@ -30,10 +30,7 @@ export interface Verified {
   readonly proof?: SkillProof;
 }
 
-/**
- * Records the outcome of a verification. A candidate becomes `verified`, or `rejected` with the reason. A skill that is in use or waits for review
- * keeps its status and gets the new proof. If such a skill doesn't pass, it is deprecated or rejected, and loses its proof.
- */
+/** Records the outcome of a verification. A skill that doesn't pass loses its proof. It is deprecated if it is in use, and otherwise rejected. */
 export async function recordVerification(procedural: SkillRegistry, skill: Skill, found: Verified, at: number): Promise<Skill> {
   const { passed, evidence, reason, contract, proof } = found;
   const passedTo = skill.status === 'candidate' ? 'verified' : skill.status;
@@ -46,8 +43,7 @@ export async function recordVerification(procedural: SkillRegistry, skill: Skill
 
 /**
  * Gives a verified skill its next status, by the agent's settings. A skill from untrusted sources, or with a finding of severity "error", waits for a
- * person. An activated skill replaces the version in use. A skill is rejected if a skill that it calls was archived during verification. After a
- * crash, a second call finishes the first.
+ * person. A skill is rejected if a skill that it calls was archived during verification. After a crash, a second call finishes the first.
  *
  * @throws EtudeError ABORTED if the skill was verified against a version that is not the one in use
  */
@@ -83,7 +79,6 @@ function reasonToWait(skill: Skill, { approvalMode, skillRegistrationConfidenceT
   return approvalMode === 'review' ? '' : null;
 }
 
-/** Why a late verification waits: a newer version is active already. null if no newer version is active. */
 async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<string | null> {
   const newer = (await activeVersions(procedural, skill)).find(({ version }) => version > skill.version);
   return newer === undefined ? null : `version ${newer.version} is active already`;
@@ -92,7 +87,6 @@ async function newerInUse(procedural: SkillRegistry, skill: Skill): Promise<stri
 /**
  * Activates a skill that somebody reviewed. Approving an active skill leaves it as it is.
  *
- * @param decision.digest digest of the reviewed content
  * @param decision.merge another skill of the same owner that does the same. It is deprecated, and a search for its name then finds the approved skill
  * @throws EtudeError ABORTED if the digest or the version in use changed, or if no review is due; FAILED_PRECONDITION without a proof
  */
@@ -164,11 +158,7 @@ export async function rollbackSkill(
 
 const isRestorable = (skill: Skill) => wasActive(skill) && CALLABLE.has(skill.status);
 
-/**
- * Activates a version. The same call deprecates the skill's other active versions and the skills merged into it, and makes the moves `also`.
- *
- * @throws EtudeError ABORTED if a new version has not passed the tests of the active version
- */
+/** Activates a version and deprecates what it replaces, in one call. @throws EtudeError ABORTED if it has not passed the active version's tests */
 async function activate(procedural: SkillRegistry, skill: Skill, decision: Decision, also: readonly SkillMove[] = []): Promise<Skill> {
   const { name, version, status } = skill;
   const active = await activeVersions(procedural, skill);

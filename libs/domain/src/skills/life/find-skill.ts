@@ -67,12 +67,7 @@ export interface SkillSearch extends SearchQuery {
 const PER_HIT = 2;
 const PER_TAGGED_HIT = 10;
 
-/**
- * Finds a skill by its name: the active version of the narrowest owner that the reader sees. If no version is active, finds the replacement of a
- * deprecated version. With a version or a status, finds only a version that has them. Returns null if there is no such skill.
- *
- * @throws EtudeError MEMORY_UNAVAILABLE
- */
+/** Finds a skill of the narrowest owner that the reader sees. A deprecated name leads to its replacement. @throws EtudeError MEMORY_UNAVAILABLE */
 export async function findSkill(
   procedural: SkillVersions,
   reader: SkillReader,
@@ -101,7 +96,6 @@ export async function searchSkills(
 ): Promise<readonly FoundSkill[]> {
   const owners = Map.groupBy(ownersFor(reader), ({ tenant }) => tenant);
   const asked = { ...query, limit: limit * (tags.length === 0 ? PER_HIT : PER_TAGGED_HIT) };
-  // For each tenant there is one search, which covers all owners of that tenant.
   const searches = [...owners].map(([tenant, ofTenant]) => {
     const [agent = '', ...also] = new Set(ofTenant.map((owner) => owner.agent));
     return procedural.search({ ...viewOf({ tenant, agent }, reader.user), also }, asked);
@@ -115,12 +109,10 @@ export async function searchSkills(
   return best.filter((hit) => narrowest.has(hit) && tags.every((tag) => hit.skill.tags.includes(tag))).slice(0, limit);
 }
 
-/** The versions of a name that a reader sees, by owner, narrowest first. */
 function versionsSeen(procedural: SkillVersions, reader: SkillReader, name: string, status?: SkillStatus) {
   return Promise.all(ownersFor(reader).map((owner) => procedural.versions(owner, name, status)));
 }
 
-/** The active skill of the narrowest owner. If there is none, the deprecated skill of the narrowest owner that has a replacement. */
 async function findInUse(procedural: SkillVersions, reader: SkillReader, name: string): Promise<Skill | null> {
   const [inUse] = (await versionsSeen(procedural, reader, name, 'active')).flat();
   if (inUse !== undefined) return inUse;

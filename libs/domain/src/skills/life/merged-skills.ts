@@ -1,13 +1,12 @@
 import type { Skill, SkillMember } from '@etude/contracts/memory';
 import type { SkillMove, SkillVersions } from '../../ports/memory.js';
-import { type Decision, isSameOwner, moveOf } from './skill-life.js';
+import { type Decision, isSameOwner, moveOf, nameOf } from './skill-life.js';
 
 type Named = Pick<Skill, 'name' | 'version'>;
 
 type Who = Pick<Decision, 'by' | 'at'>;
 
 const MERGED = 'merged into ';
-const nameOf = ({ name, version }: Named) => `${name}@${version}`;
 
 /** Whether a skill was merged earlier and then activated again by somebody. Such a skill isn't merged any more. */
 export const wasBroughtBack = ({ history = [] }: Skill) => history.some(({ reason }) => reason.startsWith(MERGED));
@@ -54,7 +53,7 @@ function mergeInto(skill: Named, other: Skill, { by, at }: Who): SkillMove {
   return moveOf(other, 'deprecated', { by, at, reason: `${MERGED}${nameOf(skill)}` }, { replacedBy: skill.name });
 }
 
-/** The moves that merge `other` into an active skill. The skill gets its cues and fingerprints only if both have the same owner. */
+/** The moves that merge `other` into an active skill. The skill gets the cues and fingerprints of `other` only if both have the same owner. */
 export function mergeMoves(skill: Skill, other: Skill, who: Who): readonly SkillMove[] {
   const reason = `took over ${nameOf(other)}, which does the same`;
   const more = { from: ['active'], absorbs: other } as const;

@@ -23,12 +23,11 @@ export interface PlannedPrune {
 }
 
 /** A version that the policy names, but that stays because other versions call it. */
-export interface KeptFromPrune extends PlannedPrune {
-  /** The calling versions, which stay. */
+interface KeptFromPrune extends PlannedPrune {
   readonly calledBy: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>;
 }
 
-export interface PruneInput {
+interface PruneInput {
   readonly tenant: string;
   /** null means every owner of the tenant. */
   readonly agent: string | null;
@@ -42,7 +41,7 @@ export interface PruneInput {
   readonly at: number;
 }
 
-export interface PruneDeps {
+interface PruneDeps {
   readonly procedural: Pick<SkillRegistry, 'every' | 'move'>;
 }
 
@@ -109,9 +108,8 @@ const mark = (pruneId: string) => `pruned (${pruneId}): `;
 const isBy = ({ to, reason }: SkillChange, pruneId: string) => to === 'archived' && reason.startsWith(mark(pruneId));
 
 /**
- * Restores the status of the versions that one pruning archived, callees before their callers. A version that somebody moved afterwards is left
- * alone. If the registry refuses a version, it stays archived, and a later call may restore it. `skills` are the versions restored by this call, or
- * by an earlier call with the same `at`. `left` are the versions that are still archived, with the reason.
+ * Restores the versions that one pruning archived. A version that somebody moved afterwards is left alone. `skills` were restored by this call, or by
+ * an earlier call with the same `at`. `left` were refused by the registry and are still archived. A later call may restore them.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE
  */

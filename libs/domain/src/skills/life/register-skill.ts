@@ -13,15 +13,14 @@ import { ownerOf, ownersFor, scopeOf } from './find-skill.js';
 import { PROMOTED_MARK, withCarriedTests } from './carried-over.js';
 import { CALLABLE, type Decision, GONE, isProofOf } from './skill-life.js';
 
-export interface RegistrationDeps {
+interface RegistrationDeps {
   readonly procedural: ProceduralMemory;
   readonly settings: Pick<ProceduralMemorySettings, 'enabled' | 'maxSkills'>;
 }
 
 /**
- * Stores a skill as its author made it, for verification: version 1 of a new name, or the next version. If a version has equal content and equal
- * words, it is returned, with the sources of both. Equal content with other words (description, tags, category, examples, held-out tests) becomes the
- * next version. Held-out tests carry over.
+ * Stores a skill for verification: version 1 of a new name, or the next version. If a version has equal content and equal words, it is returned, with
+ * the sources of both. Equal content with other words (description, tags, category, examples, held-out tests) becomes the next version.
  *
  * @param options.setAside the reason to archive the version at once (`StoreSkillOptions`). Such a version doesn't count towards the limit of names
  * @param options.baseVersion the version that was edited. Default: the newest
@@ -65,10 +64,7 @@ export function requireEnabled(agent: string, { enabled }: Pick<ProceduralMemory
   throw new EtudeError('FAILED_PRECONDITION', message, { field: 'enabled' });
 }
 
-/**
- * Whether a skill that nobody asked for may be registered: the settings allow it, and the limit of names (also enforced by the store) isn't reached.
- * A new version of an existing skill is within the limit. @param planned number of skills that will be registered before this one
- */
+/** Whether a skill that nobody asked for may be registered. @param planned number of skills that will be registered before this one */
 export async function mayLearn(
   { name, scope }: Pick<Skill, 'name' | 'scope'>,
   { enabled, autoRegisterSkills, maxSkills }: ProceduralMemorySettings,

@@ -20,7 +20,7 @@ export interface LearnedRecords {
   reviseFacts(tenant: string, names: readonly string[], change: (fact: Fact) => Fact | null): Promise<void>;
 }
 
-export interface RevokeInput {
+interface RevokeInput {
   readonly tenant: string;
   /** The name of the revoked record, of any owner, such as "tasks/{task}", "users/{user}" or "skills/{name}@{version}". */
   readonly source: string;
@@ -86,7 +86,7 @@ interface Node {
   readonly restsOn: readonly string[];
 }
 
-/** A name of a record. If `seenIn` is given, only records of owners who can read this owner's records can mean the record by this name. */
+/** A name of a record. If `seenIn` is given, only records of owners who can read `seenIn`'s records can mean the record by this name. */
 interface Name {
   readonly name: string;
   readonly seenIn?: Scope;

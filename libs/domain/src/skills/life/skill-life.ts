@@ -72,12 +72,7 @@ export function newCandidate({ at, ...given }: Pick<Skill, Given> & Partial<Skil
   return { ...skill, digest: skillDigest(skill) };
 }
 
-/**
- * A skill as it is first stored: a candidate without proof or history, with the marks of its sources. The author's other claims are ignored.
- *
- * @param options.by who stored the skill. Default: its origin
- * @param options.setAside the reason to archive the skill at once
- */
+/** A skill as it is first stored: a candidate without proof or history, with the marks of its sources. The author's other claims are ignored. */
 export function newSkill(given: Skill, version: number, { by, setAside }: Pick<StoreSkillOptions, 'by' | 'setAside'> = {}): Skill {
   const { proof: _proof, contract: _contract, usage: _usage, replacedBy: _replacedBy, ...skill } = structuredClone(given);
   const origin = skill.origin ?? 'rollout';
@@ -223,7 +218,7 @@ export function noSuchSkill({ name, version }: Pick<SkillKey, 'name' | 'version'
   return new EtudeError('NOT_FOUND', `there is no skill ${name}@${version}; list the skills to see the existing versions`);
 }
 
-function nameOf({ name, version }: Pick<SkillKey, 'name' | 'version'>): string {
+export function nameOf({ name, version }: Pick<SkillKey, 'name' | 'version'>): string {
   return `${name}@${version}`;
 }
 
@@ -244,7 +239,6 @@ export function lastActivated(active: readonly Skill[]): Skill | undefined {
   return active.toSorted((a, b) => activatedAt(b) - activatedAt(a) || b.version - a.version)[0];
 }
 
-/** The reason in the history of a version that another version of the skill replaced. */
 export const replacedReason = (version: number): string => `replaced by version ${version}`;
 
 /** Time when the skill was last activated, in ms since 1970. 0 if it never was. */

@@ -18,7 +18,6 @@ export interface Telling {
   readonly words: string;
   /** The procedure that consolidation learned from actions. Absent if somebody told the procedure. */
   readonly learned?: Skill | undefined;
-  /** Who told the procedure, by name, for the history. */
   readonly by: string;
   /** Time in ms since 1970. */
   readonly at: number;
@@ -82,7 +81,6 @@ function inUseInPlaceOf(made: Skill, before: Skill | undefined, { by, at }: Tell
   };
 }
 
-/** The name by which sources refer to a told procedure. */
 export function procedureSource(scope: Skill['scope'], name: string, version: number): string {
   return `procedures/${contentDigest([scope, name, version]).slice(0, ID_CHARS)}`;
 }
@@ -129,7 +127,6 @@ export async function countWordsUsed(
 
 const dense = (text: string) => text.replaceAll(/\s+/g, '');
 
-/** Whether accepted code has a class with the snippet's name, or contains the whole code of the function. */
 function isPartOf({ kind, entryPoint, code: own }: Skill, code: string): boolean {
   if (kind === 'snippet') return entryPoint !== null && new RegExp(`^class[ \\t]+${entryPoint}\\b`, 'm').test(code);
   return kind === 'function' && own.trim() !== '' && dense(code).includes(dense(own));

@@ -73,7 +73,6 @@ function statsOf(skill: Skill, before = NO_COUNTS) {
   };
 }
 
-/** Inserts the skill into the ordered list, and keeps the first ten. */
 function insertInto(list: Skill[], skill: Skill, order: (a: Skill, b: Skill) => number): void {
   const sorted = [...list, skill].toSorted((a, b) => order(a, b) || (a.name < b.name ? -1 : 1));
   list.splice(0, list.length, ...sorted.slice(0, LISTED_MAX));
