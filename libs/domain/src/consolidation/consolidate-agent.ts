@@ -40,9 +40,9 @@ export interface AgentDeps extends PlanDeps {
   readonly mayStore: (text: string) => Promise<boolean>;
 }
 
-export type RunOfAgent = ConsolidationInput & { readonly agent: string };
+type RunOfAgent = ConsolidationInput & { readonly agent: string };
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 /** Maximum number of episodes that are compared with each other at once. The time grows with the square of this number. */
 const BATCH = { itemsMax: 2_000 };
 
@@ -126,7 +126,6 @@ async function planAgent(run: RunOfAgent, line: ConsolidatedAgent, spent: Spent,
   return { pages: planned, held, skills };
 }
 
-/** Every version of the agent's skills, and of skills that are shared with the agent. */
 async function skillsReadBy({ tenant, agent }: RunOfAgent, { procedural }: Pick<AgentDeps, 'procedural'>): Promise<readonly Skill[]> {
   const owners = [agent, USER_AGENT, TENANT_AGENT].map((owner) => Array.fromAsync(procedural.every({ tenant, agent: owner })));
   return (await Promise.all(owners)).flat();

@@ -2,7 +2,7 @@ import { type ErrorCode, errorCode } from '@etude/contracts/errors';
 import { type ConsolidatedAgent, ConsolidationCounts } from '@etude/contracts/memory-upkeep';
 import type { Skill } from '@etude/contracts/memory';
 import type { SkillStatus } from '@etude/contracts/skill-proof';
-import { type AgentDeps, consolidateAgent, type ConsolidationInput, newLine } from './consolidate-agent.js';
+import { type AgentDeps, consolidateAgent, type ConsolidationInput, DAY_MS, newLine } from './consolidate-agent.js';
 
 export interface ConsolidationDeps extends AgentDeps {
   /** Waits a limited time until proposed skills are verified. The answer leaves out skills whose verification takes longer. */
@@ -57,9 +57,6 @@ export async function consolidate(input: ConsolidationInput, deps: Consolidation
   return { ...totals, skillsActivated: countOf('active'), skillsRejected: countOf('rejected') };
 }
 
-const DAY_MS = 86_400_000;
-
-/** The agents with recent episodes. Only the agents' names are kept in memory, not their episodes. */
 async function agentsOf({ tenant, agent, days, now }: ConsolidationInput, { episodic }: ConsolidationDeps): Promise<readonly string[]> {
   if (agent !== null) return [agent];
   const agents = new Set<string>();

@@ -15,7 +15,7 @@ import { namelessCode } from './plan-merges.js';
 import { isSolved, seenBy, type Solved, TESTS_MAX, unique } from './propose-skill.js';
 import { distinct } from '../skills/content-digest.js';
 
-export interface GeneralisingDeps {
+interface GeneralisingDeps {
   readonly model: ChatModel;
   readonly settings: AgentSettingsReader;
   readonly procedural: Pick<ProceduralMemory, 'search'>;
@@ -134,7 +134,6 @@ function membersOf(
   }));
 }
 
-/** Whether there are several codes, one of them is new, and no skill (not even a rejected one) was made from all of them before. */
 function isWorthIt(members: readonly Member[], own: readonly Skill[]): boolean {
   const sources = members.flatMap((member) => member.sources);
   const isMade = own.some((skill) => skill.members !== undefined && sources.every((source) => skill.sources.includes(source)));
@@ -186,7 +185,6 @@ type Made = Pick<Skill, 'code' | 'description' | 'scripted' | 'model'> & {
   readonly fixed: ReadonlyArray<SkillMember['fixed']>;
 };
 
-/** The candidate, with the tests, sources, cues and fingerprints of all its members. */
 function skillFrom(members: readonly Member[], made: Made, { group, own, at }: Family): Skill | null {
   const { fixed, description, scripted, ...written } = made;
   const testsOf = (field: 'tests' | 'heldOut') =>

@@ -78,14 +78,12 @@ async function codeOf(episode: Episode, episodic: LearningDeps['episodic']): Pro
   return cut(shownCode(code, tried.findLast(({ verdict }) => verdict !== 'AC')?.code ?? null));
 }
 
-/** The code, or a reference to an earlier episode of the prompt that has the same code. */
 function onceIn(codes: ReadonlyArray<string | null>, at: number): string | null {
   const code = codes[at] ?? null;
   const first = codes.indexOf(code);
   return code === null || first === at ? code : `as in experience ${first}`;
 }
 
-/** Maximum number of lines of one code in the prompt. */
 const LINES_MAX = 40;
 const CONTEXT_LINES = 2;
 

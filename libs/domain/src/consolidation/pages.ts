@@ -8,11 +8,8 @@ import { cosineOf } from '../retrieval/calibration.js';
 const SIMILARITY_MIN = 0.7;
 
 /**
- * Groups similar episodes; groups and their episodes are sorted oldest first.
- *
- * Episodes of one agent and user with the same fingerprint belong together. A task joins the group whose first task is most similar, at
- * least by `SIMILARITY_MIN`. Otherwise it starts a group. The order of the episodes makes no difference. A task is compared only with the first task
- * of each group, because otherwise a chain of similar tasks could join everything into one group.
+ * Groups similar episodes of one agent and user. Groups and their episodes are sorted oldest first. The order of `episodes` makes no difference. A
+ * task is compared only with the first task of each group, because otherwise a chain of similar tasks could join everything into one group.
  */
 export async function groupEpisodes(episodes: readonly Episode[], embedder: Embedder, signal: AbortSignal): Promise<readonly Episode[][]> {
   const owners = Map.groupBy(episodes.toSorted(byAge), ({ scope }) => JSON.stringify([scope.agent, scope.user]));
@@ -46,7 +43,6 @@ async function groupTasks(tasks: readonly Episode[][], embedder: Embedder, signa
   return groups.map(({ episodes }) => episodes.toSorted(byAge));
 }
 
-/** Maximum number of episodes in one prompt. */
 const PAGE_SIZE = 12;
 /** Maximum number of already read episodes that are shown again, so that a new episode can confirm their lesson. */
 const COMPANY_MAX = 4;
@@ -92,8 +88,6 @@ function groupPages(group: readonly Episode[], isRead: (episode: Episode) => boo
 /**
  * The episodes that teach nothing new. Their first attempt was right, with a skill or with a memory from an older episode of the group. Also, the
  * older episodes were enough for a skill. Whether episodes were read makes no difference. So a run makes the same pages after a crash.
- *
- * @param group oldest first
  */
 function confirmingAmong(group: readonly Episode[]): ReadonlySet<Episode> {
   const confirming = new Set<Episode>();
@@ -109,7 +103,6 @@ function confirmingAmong(group: readonly Episode[]): ReadonlySet<Episode> {
   return confirming;
 }
 
-/** Whether an evaluator accepted the first attempt. */
 function isRightAtOnce(episode: Episode): boolean {
   return episode.success && episode.attempts === 1 && episode.evaluatorKind !== 'none' && !tellsAlone(episode);
 }

@@ -5,8 +5,7 @@ import { mergeMoves, wasBroughtBack } from '../skills/life/merged-skills.js';
 import { activatedAt, type Decision, isProofOf, isSameOwner } from '../skills/life/skill-life.js';
 import { marksOf } from '../trust/sources.js';
 
-/** Two skills that do the same. The skill `from` is merged into the skill `into`. */
-export interface PlannedMerge {
+interface PlannedMerge {
   readonly into: Skill;
   readonly from: Skill;
 }
@@ -15,9 +14,8 @@ export interface PlannedMerge {
 const MERGES_MAX = 10;
 
 /**
- * Pairs of active functions of one owner with the same parameters. The two have the same code under two names, or passed each other's tests in
- * verification. The one with better evidence and success stays. Skills from untrusted sources (marked skills) are left to reviewers, because a merge
- * would make other callers run them.
+ * Pairs of active functions that have the same code under two names, or passed each other's tests in verification. Skills from untrusted sources
+ * (marked skills) are left to reviewers, because a merge would make other callers run them.
  */
 export function planMerges(skills: readonly Skill[]): readonly PlannedMerge[] {
   const active = skills.filter((skill) => isMergeable(skill));
@@ -65,12 +63,10 @@ function isMergeable(skill: Skill): boolean {
   return isProven && marksOf(skill).length === 0 && !wasBroughtBack(skill);
 }
 
-/** A key of owner, code and called skills. It is equal for skills that do the same under other names. */
 function whatItRuns({ scope: { tenant, agent, user }, code, entryPoint, dependencies = [] }: Skill): string {
   return JSON.stringify([tenant, agent, user, namelessCode(code, entryPoint ?? ''), ...dependencies.map(({ digest }) => digest)]);
 }
 
-/** The code without the name of its function. */
 export const namelessCode = (code: string, entryPoint: string): string => code.trimEnd().replace(`def ${entryPoint}(`, 'def (');
 
 function mayReplace(a: Skill, b: Skill): boolean {

@@ -14,7 +14,6 @@ import { type EpisodePage, tellsAlone } from './pages.js';
 import { procedureFromActions, proposeSkill } from './propose-skill.js';
 
 export interface PlanDeps extends LearningDeps {
-  /** Settings of the agents, which say whether skills are learned from their episodes. */
   readonly settings: AgentSettingsReader;
   readonly procedural: ProceduralMemory;
 }
@@ -101,7 +100,6 @@ function factsOf({ data, scripted }: Learned, shown: readonly Episode[], now: nu
   return [...new Map(facts.map((fact) => [fact.id, fact])).values()];
 }
 
-/** Describes the unit to people, one line for each change with its sources. */
 export function describeUnit({ page: { episodes, group }, learned, facts, general, skill }: PlannedUnit): string[] {
   const head = `${group === null ? 'page' : 'group'} of ${episodes.length} (${firstWords(episodes[0]!.prompt)})`;
   const all = from(episodes.map(({ id }) => id));

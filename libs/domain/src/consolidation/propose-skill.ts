@@ -57,7 +57,6 @@ export function proposeSkill(
   };
 }
 
-/** Whether this skill covers the group. A skill of another user doesn't. */
 function covers({ status, scope, fingerprints }: Skill, group: readonly Episode[]): boolean {
   if (status === 'rejected' || (scope.user !== null && scope.user !== group[0]?.scope.user)) return false;
   return group.some(({ fingerprint }) => fingerprints.includes(fingerprint));
@@ -67,7 +66,6 @@ export function isSolved(episode: Episode): episode is Solved {
   return episode.success && episode.code !== null && episode.tests !== undefined && episode.tests.length > 0;
 }
 
-/** The solution with the fewest attempts, then the shortest, then the oldest. */
 function bestOf(group: readonly Episode[]): Solved | null {
   const solved = group.filter(isSolved);
   return (
@@ -93,7 +91,6 @@ export function unique(texts: readonly string[]): string[] {
   return [...new Set(texts)];
 }
 
-/** Experiences with more actions are left out. */
 const ACTIONS_MAX = 200;
 const COMPARED_MAX = 50;
 const WORDS_CHARS_MAX = 20_000;
