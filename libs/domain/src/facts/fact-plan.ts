@@ -97,7 +97,6 @@ function planInsert(told: Told, known: readonly KnownFact[]): FactPlan {
   return { ...NOTHING, insert, kept: insert };
 }
 
-/** Maximum number of near facts with which one fact is compared. */
 const NEAR_MAX = 6;
 
 /** The near facts that a judge has to compare with the told fact, nearest first. Facts with the same subject need no judge. */
@@ -114,7 +113,6 @@ export function isCurrent(fact: Fact): boolean {
   return fact.validTo === undefined && fact.supersededBy === undefined;
 }
 
-/** The known fact after it was told again. It keeps its spelling. */
 function toldAgain(known: Fact, again: Fact): Fact {
   return { ...reinforce(known, again), subject: known.subject ?? again.subject };
 }
@@ -140,7 +138,6 @@ export function pairOf(fact: Fact, other: Fact): FactsOfPair {
   return factTime(other) > factTime(fact) ? { older: fact, newer: other } : { older: other, newer: fact };
 }
 
-/** The last decision about the two facts, if there is one. */
 export function decisionAbout({ older, newer }: FactsOfPair): FactDecision | undefined {
   return newer.decisions?.findLast(({ other }) => other === older.id);
 }
@@ -202,12 +199,12 @@ export function factId(scope: Fact['scope'], text: string): string {
 const plainText = (text: string) => text.normalize('NFC').trim();
 
 /** Whether a stored fact has the told text, or has it as a wording. Outer blanks and the Unicode form make no difference. */
-export function saysSame({ text, wordings = [] }: Fact, told: Fact): boolean {
+function saysSame({ text, wordings = [] }: Fact, told: Fact): boolean {
   return [text, ...wordings.map((wording) => wording.text)].some((one) => plainText(one) === plainText(told.text));
 }
 
 /** Whether both facts have the same named subject. Then only the newer of the two is true. */
-export function haveOneSubject(a: Fact, b: Fact): boolean {
+function haveOneSubject(a: Fact, b: Fact): boolean {
   return a.subject !== undefined && b.subject !== undefined && subjectKey(a) === subjectKey(b);
 }
 
@@ -217,7 +214,6 @@ export function factKeys(fact: Keyed): string[] {
   return [...texts.map((text) => `text:${factId(fact.scope, text)}`), ...(fact.subject === undefined ? [] : [subjectKey(fact)])];
 }
 
-/** The key of a subject among the facts of one owner and category. */
 export function subjectKey({ scope: { agent, user }, category, subject = '' }: Pick<Keyed, 'scope' | 'category' | 'subject'>): string {
   return `subject:${contentDigest([agent, user, [category, plainText(subject)]]).slice(0, 24)}`;
 }
@@ -228,7 +224,7 @@ export function factTime(fact: Fact): number {
 }
 
 /** Time when the fact was last told or edited, in ms since 1970. Only a newer fact can replace the fact. */
-export function lastTold(fact: Fact): number {
+function lastTold(fact: Fact): number {
   return Math.max(factTime(fact), fact.updatedAt ?? 0);
 }
 

@@ -28,7 +28,6 @@ const Answer = z.object({
   ),
 });
 
-/** One prompt that asks about many pairs. Every note is in it once, with its whole text. */
 export function judgeRequest(pairs: readonly FactPair[]): ChatRequest {
   const notes = new Map(pairs.flatMap(({ older, newer }) => [older, newer]).map((fact) => [fact.id, fact.text]));
   const ids = [...notes.keys()];
