@@ -31,7 +31,6 @@ const UNRELATED = 0.3;
 const SAME_TASK = 0.7;
 const SAME_WORDS = 0.9;
 
-/** Interpolates linearly through (0, 0), (unrelated, 0.3), (same task, 0.7), (same words, 0.9) and (1, 1). A negative cosine gives 0. */
 export function calibration({ unrelated, sameTask, sameWords }: CosineAnchors): (cosine: number) => number {
   return through([
     [0, 0],
@@ -55,7 +54,6 @@ export function through(points: ReadonlyArray<readonly [number, number]>): (x: n
   };
 }
 
-/** Whether the anchors rise strictly and lie within 0 to 1, as `calibration` requires. */
 export const areAnchors = ({ unrelated, sameTask, sameWords }: CosineAnchors) =>
   unrelated >= 0 && unrelated < sameTask && sameTask < sameWords && sameWords <= 1;
 
@@ -77,7 +75,6 @@ export function quantile(values: readonly number[], share: number): number {
 
 const share = (values: readonly number[], keep: (value: number) => boolean) => values.filter(keep).length / values.length;
 
-/** The value that best separates `below` from `above`. It lies midway between two neighbouring values. */
 function bestCut(below: readonly number[], above: readonly number[]): number {
   const cosines = [...below, ...above].toSorted((a, b) => a - b);
   const cuts = cosines.slice(1).map((cosine, i) => (cosine + (cosines[i] ?? cosine)) / 2);

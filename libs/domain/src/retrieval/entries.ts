@@ -46,7 +46,6 @@ export function transitionEntry(transition: Transition): SearchEntry {
   };
 }
 
-/** The row of an episode. It is found by context, actions, skills, outcomes and reflection. */
 export function episodeEntry(episode: Episode): SearchEntry {
   const told = storedTextOf(episode);
   return {
@@ -72,7 +71,6 @@ function shownTextOf({ summary, experience, success, reflection, evaluatorKind }
   return parts.join('\n');
 }
 
-/** The sources of a record: its rollout, and the untrusted sources that the rollout was shown. */
 function sourcesOf({ rolloutId, touched = [] }: Pick<Episode, 'rolloutId' | 'touched'>): string[] {
   return [rolloutId, ...untrustedAmong(touched)];
 }

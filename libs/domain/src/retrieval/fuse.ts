@@ -27,7 +27,6 @@ const RECENCY_SHARE = 0.15;
  */
 export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWeight, calibrate, now }: Fusion) {
   const words = rounded(bm25);
-  // BM25 is saturated: the tenth common word adds less than the first.
   const fused = denseWeight * calibrate(rounded(cosine)) + (1 - denseWeight) * (words / (words + BM25_HALF));
   const recency = 0.5 ** (Math.max(0, now - createdAt) / HALF_LIFE_MS);
   return { fused, recency, score: fused * (1 - WORTH_SHARE * (1 - worth) - RECENCY_SHARE * (1 - recency)) };
@@ -36,7 +35,7 @@ export function fusedScore({ cosine, bm25, createdAt, worth }: Match, { denseWei
 /** With any embedder, 95 of 100 pairs of unrelated texts have a lower calibrated similarity than this. */
 export const SIMILARITY_RELEVANT = 0.3;
 /** For unrelated questions, 95 of 100 hits have a lower BM25 score. docs/retrieval.md says how this was measured. */
-export const BM25_TELLING = 9;
+const BM25_TELLING = 9;
 
 /** Whether a hit is related by meaning or by rare words. Without `explain` in the search, only the meaning is known. */
 export const isRelevant = (
@@ -45,7 +44,7 @@ export const isRelevant = (
 ) => similarity >= similarityMin || (explanation['bm25'] ?? 0) >= BM25_TELLING;
 
 /** The parts of a score, under the names in `docs/memory.md`. */
-export type ScoreParts = Readonly<Record<string, number>>;
+type ScoreParts = Readonly<Record<string, number>>;
 
 /** The calculation of a score as text: "0.52 = (0.6 × similarity 0.77 + 0.4 × words 0.14) × (1 − …)". */
 export function sumOf({ similarity = 0, bm25 = 0, recency = 0, worth = 0, speaker, score = 0 }: ScoreParts, denseWeight: number): string {
@@ -76,7 +75,7 @@ const shown = (value: number) => String(Math.round(value * 100) / 100);
 /** Rounds a score. Otherwise rounding errors of a database, not age and worth, would decide between equal texts. */
 const rounded = (value: number) => Math.round(value * 1e6) / 1e6;
 
-export interface Remembered {
+interface Remembered {
   /** Importance, confidence or success rate, 0 to 1. */
   readonly worth: number;
   /** Time since the record was made or changed, in ms. A negative time counts as 0. */

@@ -19,7 +19,6 @@ const ANCHORS: ReadonlyArray<readonly [number, number]> = [
 
 /**
  * Embeds texts by their words alone. It works offline, gives the same vector each time, needs no download and takes 0.1 ms for a text.
- *
  * It matches stems, identifiers and small typos. It doesn't know meanings, so a paraphrase in other words is not similar.
  */
 export class LexicalEmbedder implements Embedder {

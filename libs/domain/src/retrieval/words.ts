@@ -23,9 +23,8 @@ const CASE_CHANGE = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu
 const BETWEEN_NAMES = /[\s/._"{}[\]()-]+/g;
 
 /**
- * Splits text and code into words. `parse_csv`, `parseCsv` and "parse csv" give the same words.
- *
- * A script without spaces is split into single characters and overlapping pairs, so that any two neighbours can be found.
+ * Splits text and code into words. `parse_csv`, `parseCsv` and "parse csv" give the same words. A script without spaces is split into single
+ * characters and overlapping pairs, so that any two neighbours can be found.
  */
 export function wordsOf(text: string): Word[] {
   const words: Word[] = [];
