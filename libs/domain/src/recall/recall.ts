@@ -9,7 +9,7 @@ import { showKey } from '../lift/effects.js';
 import { foundItem, RECALL_TOKENS, recollect, type RecollectDeps, type Recollected } from './recollect.js';
 import { shownText } from './turn-text.js';
 
-export interface RecallInput {
+interface RecallInput {
   readonly scope: Scope;
   readonly cue: string;
   readonly policy: Pick<MemoryPolicy, 'recallCount' | 'layers' | 'off'>;
@@ -75,7 +75,6 @@ function isHitOf({ name, version, scope }: Skill, { kind, id, agent }: MemoryHit
   return kind === 'skill' && `${name}@${version}` === id && scope.agent === agent;
 }
 
-/** A hit as a recalled item, without the fields that only searches need. */
 export function itemOf({ id, layer, kind, title, text, score, similarity, sources = [] }: RecalledItem) {
   return { id, layer, kind, title, text, score, similarity, sources: [...sources] };
 }
@@ -88,7 +87,7 @@ function plainItem(hit: MemoryHit, skills: readonly Skill[]): RecalledItem {
   return sources.length > 0 ? { ...item, sources } : item;
 }
 
-export interface Provenance {
+interface Provenance {
   /** Names with kind and id, such as "episodes/t0192f0c8a1b2-r1", "documents/d1f", or "facts/0a1b" for a fact told by somebody. */
   readonly origins: string[];
   readonly untrustedOrigins: string[];
@@ -100,7 +99,6 @@ export function provenanceOf({ id, kind, sources = [] }: Shown): Provenance {
   return { origins, untrustedOrigins: origins.filter((origin) => reasonsNotTrusted([origin]).length > 0) };
 }
 
-/** Names a rollout's episode by the rollout's id. Other names are unchanged. */
 function originOf(name: string): string {
   const source = sourceOf(name);
   return source?.kind === 'episodes' ? `episodes/${episodeKey(source.id)}` : name;

@@ -66,9 +66,8 @@ const CANDIDATES_PER_ITEM = 2;
 const SKILLS_PER_CANDIDATE = 2;
 
 /**
- * Finds the best memories of each layer for a cue. Each memory is relevant by meaning or by rare words, and teaches another lesson. Together they fit
- * into a budget of tokens. Facts come first, because they are short. Then the layers take turns. Last come episodes from which a found skill was
- * made. Code is shown whole or not at all.
+ * Finds the best memories of each layer for a cue. Each is relevant by meaning or by rare words, and teaches another lesson. Facts come first,
+ * because they are short. Then the layers take turns. Last come episodes from which a found skill was made. Code is shown whole or not at all.
  *
  * @throws EtudeError MEMORY_UNAVAILABLE and any error of the embedder, unless `partial`
  */
@@ -162,7 +161,6 @@ function withinBudget(
   return { hits, skills, tokens };
 }
 
-/** The texts that can show a hit: first the text with its code, if that isn't too long, then the text without code. */
 function formsOf({ text }: MemoryHit): readonly string[] {
   const prose = withoutCode(text);
   if (prose === text) return [cutMiddle(text, PROSE_CHARS_MAX)];
