@@ -71,7 +71,6 @@ function meanOf({ n, tokens, tokensSquared }: ShowSide) {
   return { mean, variance: Math.max(0, tokensSquared - n * mean * mean) / (n - 1) / n };
 }
 
-/** Whether the interval of the effect on success lies below zero. */
 export function isHarmful(sides: Sides): boolean {
   return hasEnough(sides) && (successEffect(sides)?.high ?? 0) < 0;
 }
@@ -123,7 +122,6 @@ const LIFT_SHARE = 0.5;
 
 type Offered = Pick<Skill, 'usage'>;
 
-/** Standing of a skill, 0 to 1. For a never used skill, every 4 offers halve it. After one use, it takes 36 further offers to halve it. */
 function standingOf(skill: Offered): number {
   const strength = 1 + USE_LASTS * Math.log2(1 + usesOf(skill));
   return 0.5 ** (idleOffersOf(skill) / (HALVED_AFTER * strength));
@@ -134,10 +132,7 @@ export function keepsItsPlace(skill: Offered, shows: Sides | null): boolean {
   return standingOf(skill) >= STANDING_MIN || (shows !== null && (successEffect(shows)?.low ?? 0) > 0);
 }
 
-/**
- * The score that ranks a memory for an offer: its `fusedScore`, lowered by offers without a use, and changed by its measured effect.
- * @param skill null if the memory is not a skill
- */
+/** The score that ranks a memory for an offer. @param score its `fusedScore` @param skill null if the memory is not a skill */
 export function offerScore(score: number, skill: Offered | null, shows: Sides | null): number {
   const used = skill === null ? 1 : 1 - STANDING_SHARE * (1 - standingOf(skill));
   const effect = shows !== null && hasEnough(shows) ? (successEffect(shows)?.estimate ?? 0) : 0;
