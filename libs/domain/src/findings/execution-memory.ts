@@ -67,7 +67,6 @@ export class ExecutionMemory {
   }
 }
 
-/** Findings are equal if they have the same tool and query, apart from case and white space. */
 const keyOf = (tool: string, query: string) => `${tool} ${query.trim().toLowerCase().replaceAll(/\s+/g, ' ')}`;
 const readLine = ({ filePath, query, fact }: Finding) => `${filePath ?? query}: ${fact}`;
 const searchLine = ({ query, fact }: Finding) => `${query}: ${fact}`;
