@@ -44,7 +44,6 @@ export function experienceEpisode({ scope, experience, skillsUsed, reflection, i
   };
 }
 
-/** Whether there are outcomes and fewer than 30% of them are errors. */
 export function succeeded({ outcomes }: Pick<Experience, 'outcomes'>): boolean {
   const errors = outcomes.filter((outcome) => outcome.type === 'action_error').length;
   return outcomes.length > 0 && errors / outcomes.length < ERROR_SHARE_MAX;
