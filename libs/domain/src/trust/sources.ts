@@ -4,7 +4,7 @@ import type { RecalledItem, Skill } from '@etude/contracts/memory';
  * The kinds of records from which something was learned. A skill's id is "name@version". `procedures` are procedures in words. An untrusted task or a
  * marked skill has its own kind, because its id alone doesn't show that it is not trusted.
  */
-export const SOURCE_KINDS = [
+const SOURCE_KINDS = [
   'tasks',
   'episodes',
   'documents',
@@ -18,7 +18,7 @@ export const SOURCE_KINDS = [
   'untrustedTasks',
   'markedSkills',
 ] as const;
-export type SourceKind = (typeof SOURCE_KINDS)[number];
+type SourceKind = (typeof SOURCE_KINDS)[number];
 
 export interface Source {
   readonly kind: SourceKind;
