@@ -138,7 +138,7 @@ describe('loadFunctions', () => {
     expect(await errorOf(loadFunctions(reader, ['shout'], deps))).toMatch(
       /^FAILED_PRECONDITION: the code needs shout@1, which is a program/,
     );
-    expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*evidence/);
+    expect(await errorOf(loadFunctions(reader, ['unproven'], deps))).toMatch(/^FAILED_PRECONDITION: .*no valid proof/);
   });
 
   it('counts each requested function once, and none after a refusal', async () => {

@@ -112,7 +112,7 @@ describe('useSkill', () => {
       'in need of one without proof',
       { name: 'twice', parameters: { x: 1 } },
       [{ ...ADD, proof: undefined }, TWICE],
-      /needs add@1, whose code does not match/,
+      /needs add@1, which has no valid proof for its code/,
     ],
     ['given wrong arguments', { parameters: { a: 'x', c: 1 } }, [ADD], /^INVALID_ARGUMENT: .*parameters\.a .*parameters\.c is not known/],
     ['a program that is given parameters', { name: 'shout' }, [SHOUT], /^INVALID_ARGUMENT: .* takes no parameters/],
