@@ -48,7 +48,6 @@ export function consolidationUnits(deps: UnitDeps): ConsolidationUnits {
   };
 }
 
-/** Applies the unit to a copy of the store, which keeps its writes in memory. */
 async function shadowOf(deps: UnitDeps, { tenant, pages }: ConsolidationUnit) {
   const { store, written } = shadowStore(deps.store);
   const layer = semanticLayer({ ...deps, store });

@@ -54,7 +54,6 @@ export function conversationLayer(deps: LayerDeps, facts: Pick<SemanticMemory, '
       if (added.outcome !== 'unchanged') await onUnsettled?.(addition.scope.tenant);
       return added;
     },
-    /** Number of conversations with turns from which no facts were extracted yet. */
     unread: (tenant: string) => store.count({ tenant }, LAYER, UNREAD),
     read: (tenant: string, reading: SettlingDeps) => readConversations(deps, facts, tenant, reading),
     /** Conversations in the order of their ids, starting after the id `afterKey`. */
@@ -99,22 +98,21 @@ const NEIGHBOUR_CHARS_MAX = 300;
 
 /** Adds to each turn among the hits its speaker, its index, and the beginnings of the turns around it. */
 export async function withNeighbours(store: RecordStore, scope: ReadScope, hits: readonly MemoryHit[]): Promise<readonly MemoryHit[]> {
-  const keys = new Set(hits.filter(({ kind }) => kind === 'turn').flatMap(({ id }) => around(id)));
+  const keys = new Set(hits.filter(({ kind }) => kind === 'turn').flatMap(({ id }) => keysAround(id)));
   if (keys.size === 0) return hits;
   const records = await store.load(scope, LAYER, 'turn', [...keys]);
   const turns = new Map(records.map((record) => [record.key, turnOf(record)]));
   return hits.map((hit) => {
     const turn = hit.kind === 'turn' ? turns.get(hit.id) : undefined;
     if (turn === undefined) return hit;
-    const near = around(hit.id).flatMap((key) => turns.get(key) ?? []);
+    const near = keysAround(hit.id).flatMap((key) => turns.get(key) ?? []);
     const shown = near.map((one) => ({ ...one, text: cut(one.text, NEIGHBOUR_CHARS_MAX) }));
     const [before, after] = [shown.filter(({ index }) => index < turn.index), shown.filter(({ index }) => index > turn.index)];
     return { ...hit, turn: { ...turn, text: '' }, before, after };
   });
 }
 
-/** The keys of a turn and of the turns around it, in order. */
-function around(id: string): readonly string[] {
+function keysAround(id: string): readonly string[] {
   const [conversation = '', index = ''] = id.split('.');
   const places = Array.from({ length: 2 * NEIGHBOURS + 1 }, (_, at) => Number(index) + at - NEIGHBOURS);
   return places.filter((place) => place >= 0).map((place) => turnKey(conversation, place));

@@ -26,7 +26,6 @@ export function episodicLayer(deps: LayerDeps) {
     /** Episodes made at `sinceMs` (ms since 1970) or later, newest first. */
     recent: (scope: ReadScope, sinceMs: number, limit: number) => newest(store, scope, { createdSince: sinceMs }, limit),
     every: (scope: ReadScope, sinceMs: number) => everyValue<Episode>(store, scope, LAYER, { kinds: ['episode'], createdSince: sinceMs }),
-    /** Episodes in which the skill was used, newest first. */
     bySkill: (scope: ReadScope, skill: string, limit: number) => newest(store, scope, { where: { skill } }, limit),
     async get(scope: ReadScope, id: string): Promise<Episode | Transition | null> {
       const found = await Promise.all([store.load(scope, LAYER, 'episode', [id]), store.load(scope, LAYER, 'transition', [id])]);

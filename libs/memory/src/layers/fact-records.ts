@@ -41,12 +41,10 @@ export function knownFact(record: StoredRecord, similarity = 0): StoredKnownFact
   return { record, fact, taken, similarity };
 }
 
-/** The facts with these ids that the reader sees, in the order of `ids`. */
 export async function loadFacts(store: RecordStore, scope: ReadScope, ids: readonly string[]): Promise<readonly StoredKnownFact[]> {
   return (await store.load(scope, LAYER, 'fact', ids)).map((record) => knownFact(record));
 }
 
-/** The record of a known fact after a change. An archived fact stays archived. */
 export function changedRecord({ record, taken }: StoredKnownFact, fact: Fact): MemoryRecord {
   const changed = factRecord(fact, taken);
   return isArchived(record) ? asArchived(changed) : changed;
@@ -124,7 +122,6 @@ export async function historyOf(store: RecordStore, scope: ReadScope, id: string
   return found.has(id) ? [...found.values()].map(factOfRecord).toSorted(newestFirst) : [];
 }
 
-/** For equal times, current facts come first. */
 function newestFirst(a: Fact, b: Fact): number {
   return factTime(b) - factTime(a) || Number(isCurrent(b)) - Number(isCurrent(a));
 }

@@ -10,7 +10,6 @@ import { chargedTo, type ChatModel, type ChatRequest, type ChatResponse } from '
 import type { ReadScope } from '@etude/domain/ports/memory';
 import { isSameOwner } from '@etude/domain/skills/life/skill-life';
 
-/** The budget that is left for calls of the model. */
 export interface SettlingBudget {
   left(): Promise<{ readonly calls: number; readonly promptTokens: number }>;
   /** Counts one call, before it is made. @param promptTokens estimated */
@@ -172,10 +171,7 @@ async function* verdictsOn(
   }
 }
 
-/**
- * Stores a decision: first in the newer fact, then in the older one. If one of them changed since the model was asked, nothing is stored, and
- * the pair is compared again.
- */
+/** Stores a decision in the newer fact, then in the older one. Stores nothing if a fact changed since the model was asked. */
 async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: FactDecision): Promise<boolean> {
   return untilTaken(`fact ${asked.newer.id}`, async () => {
     const [older, newer] = await Promise.all([loadFact(deps.store, scope, asked.older.id), loadFact(deps.store, scope, asked.newer.id)]);
@@ -186,7 +182,6 @@ async function decide(deps: LayerDeps, scope: Scope, asked: FactPair, decision: 
   });
 }
 
-/** Updates the newer fact, and the older fact if the decision changes it. */
 async function changesOf(
   { embedder }: LayerDeps,
   { older, newer }: Readonly<Record<keyof FactsOfPair, StoredKnownFact>>,
@@ -201,10 +196,7 @@ async function isWritten({ store }: Pick<LayerDeps, 'store'>, tenant: string, ch
   return !(await store.write(tenant, changes)).includes(false);
 }
 
-/**
- * Undoes the last decision about two facts; null if there is none. The older fact is written first, so that a repeat undoes the same
- * decision.
- */
+/** Undoes the last decision about two facts; null if there is none. Writes the older fact first, so that a repeat undoes the same decision. */
 export async function undoDecision(
   deps: LayerDeps,
   scope: ReadScope,

@@ -72,12 +72,8 @@ function changesOf({ changes }: FactPlan): readonly Change[] {
 export type LogFailure = (message: string, details: Readonly<Record<string, unknown>>) => void;
 const FLUSH_DELAY_MS = 200;
 
-/**
- * Counts how often facts were shown. Collects the counts and writes them in the background. A count that can't be written is logged and
- * lost.
- */
+/** Counts how often facts were shown, and writes the counts in the background. A count that can't be written is logged and lost. */
 export function accessCounts(store: RecordStore, log: LogFailure) {
-  /** One entry for each access that isn't written yet. */
   const waiting: Array<readonly [tenant: string, id: string]> = [];
   let timer: NodeJS.Timeout | undefined;
   let flushing = Promise.resolve();

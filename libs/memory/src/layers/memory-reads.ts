@@ -16,7 +16,6 @@ const FOUND_KINDS: Readonly<Record<Layer, readonly RecordKind[]>> = {
   semantic: ['fact', 'chunk', 'document', 'summary', 'reflection', 'conversation', 'turn'],
 };
 
-/** Reads a record of any layer by the id of its search hit; see `Memory.get`. */
 export async function getRecord(store: RecordStore, scope: ReadScope, layer: Layer, id: string): Promise<PlainRecord | null> {
   const kinds = FOUND_KINDS[layer];
   const found = await store.find(scope, layer, { kinds, where: { id } }, { order: 'newest', limit: kinds.length });
@@ -30,7 +29,6 @@ const STEP = 32;
 /** A page ends once its records have this many characters. */
 const PAGE_CHARS = 8_000_000;
 
-/** A page of records of one kind; see `Memory.list`. */
 export async function listRecords(store: RecordStore, scope: ReadScope, query: RecordListQuery) {
   const { kind, category, all = false, limit } = query;
   const layer = LAYERS.find((one) => (RECORD_KINDS[one] as readonly RecordKind[]).includes(kind))!;
@@ -61,10 +59,7 @@ function plainRecord(record: StoredRecord): PlainRecord {
 /** Summaries aren't included: they stand for episodes, which are recalled as experiences. */
 const KNOWLEDGE = ['fact', 'chunk', 'turn', 'reflection'] as const;
 
-/**
- * Recalls from all layers; see `Memory.recall`. Skills are those that `readableSkills` finds. If the scope names an agent, one offer is
- * counted for each returned skill.
- */
+/** If the scope names an agent, one offer is counted for each returned skill. */
 export async function recallMemory(
   { episodic, semantic, procedural, shows: counters }: Pick<Memory, 'episodic' | 'semantic' | 'procedural' | 'shows'>,
   scope: ReadScope,

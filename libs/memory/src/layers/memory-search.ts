@@ -159,9 +159,7 @@ function storeQuery({ text, kinds, worthMin, category }: LayerQuery, vector: Sto
   return { text: searchableText(text), vector, limit, kinds, worthMin, where } satisfies StoreQuery;
 }
 
-/**
- * Weight of vectors for turns: many turns of a conversation are similar to a question, so words count more. Measured in docs/retrieval.md.
- */
+/** Weight of vectors for turns. Many turns resemble a question, so words count more. Measured in docs/retrieval.md. */
 const DENSE_SHARE_OF_TURN = 0.75;
 
 const denseWeightOf = (kind: RecordKind, { denseWeight }: EmbedderProfile) => (kind === 'turn' ? DENSE_SHARE_OF_TURN : 1) * denseWeight;

@@ -62,7 +62,6 @@ export function proceduralLayer(deps: LayerDeps) {
     move: (moves: readonly SkillMove[]) => moveSkills(deps, moves),
     dependents: (...args: Parameters<ProceduralMemory['dependents']>) => dependentsOf(store, ...args),
     countOffers: (offers) => countOffers(store, offers),
-    /** `query.worthMin` is the lowest success rate. */
     async search(scope: ReadScope, query: LayerQuery): ReturnType<ProceduralMemory['search']> {
       const ranked = await searchLayer(deps, scope, LAYER, query);
       return ranked.map(({ record, similarity, score, explanation, why = [] }) => {

@@ -45,7 +45,6 @@ export interface StoredBody<T> {
 /** Maximum number of write ids that a record remembers. Each write also has a record of kind `applied`, which stays longer. */
 const TAKEN_MAX = 256;
 
-/** Values of a record that no search finds. */
 export const UNSEARCHED = { worth: 0, shown: false, title: '', text: '', sources: [] } as const;
 
 export function bodyOf(value: object, taken: readonly string[] = []): string {
@@ -93,9 +92,8 @@ const ATTEMPTS_MAX = 200;
 const WAIT_MS_MAX = 40;
 
 /**
- * Runs `attempt` until it returns a value. An attempt returns null if another writer changed a revision that it had read. After each
- * collision there is a pause of random, growing length.
- *
+ * Runs `attempt` until it returns a value. An attempt returns null if another writer changed a revision that it had read. Pauses after each collision
+ * for a random, growing time.
  * @throws EtudeError MEMORY_UNAVAILABLE after 200 collisions; `what` names the record in its message
  */
 export async function untilTaken<T>(what: string, attempt: () => Promise<T | null>): Promise<T> {
@@ -153,7 +151,6 @@ export async function* everyRecord(
   }
 }
 
-/** The value in the body of each record of `everyRecord`. */
 export async function* everyValue<T>(...asked: Parameters<typeof everyRecord>): AsyncGenerator<T> {
   for await (const record of everyRecord(...asked)) yield parseBody<T>(record).value;
 }
@@ -168,12 +165,7 @@ export async function putRecord(store: RecordStore, record: MemoryRecord, known:
   return (await store.write(record.scope.tenant, [putting(record, known)]))[0] === true;
 }
 
-/**
- * Updates each record at its current revision, reloading it after a conflict.
- *
- * @param change returns the new record, or null to leave it unchanged
- * @returns how many records were changed, without those removed meanwhile
- */
+/** Reloads a record after a conflict. @param change returns null to leave the record unchanged @returns how many records were changed */
 export async function updateEach(
   store: RecordStore,
   records: readonly StoredRecord[],
@@ -211,22 +203,16 @@ const TEXTS: { readonly [kind in RecordKind]?: (value: never) => readonly string
   skill: (value: Skill) => skillEntries(value).map(({ indexed }) => indexed),
 };
 
-/** The searchable texts of a fact: first its own text, then others. */
 export function factTexts(fact: Fact): readonly string[] {
   return [factEntry(fact).indexed, ...[...(fact.wordings ?? []), ...(fact.outdated ?? [])].map(({ text }) => text)];
 }
 
-/** The searchable texts of a record, derived only from its body. */
 export function indexedTextsOf(record: Pick<MemoryRecord, 'layer' | 'kind' | 'key' | 'body'>): readonly string[] {
   const texts = TEXTS[record.kind];
   return texts === undefined ? [] : texts(parseBody(record).value as never);
 }
 
-/**
- * Embeds texts. The vector is null if the embedder returns only zeros, as for a text without words. Blank texts aren't embedded.
- *
- * @throws EtudeError EMBEDDING_LENGTH_WRONG, MODEL_UNAVAILABLE
- */
+/** Blank texts aren't embedded; their vector is null. @throws EtudeError EMBEDDING_LENGTH_WRONG, MODEL_UNAVAILABLE */
 export async function embedTexts(embedder: Embedder, texts: readonly string[], signal?: AbortSignal): Promise<readonly IndexedText[]> {
   const told = texts.filter(isTold);
   const vectors = told.length === 0 ? [] : await embedder.embed(told, signal);
@@ -244,11 +230,7 @@ function directed(vector: Float32Array | undefined): Float32Array | null {
   return vector?.some((value) => value !== 0) ? vector : null;
 }
 
-/**
- * Builds inserts for new records, in their order, with embedded searchable texts. All texts go to the embedder in one call.
- *
- * @throws EtudeError INVALID_ARGUMENT for a record with too many texts, before anything is embedded
- */
+/** Embeds all texts in one call. @throws EtudeError INVALID_ARGUMENT for a record with too many texts, before anything is embedded */
 export async function insertsOf(embedder: Embedder, records: readonly MemoryRecord[]): Promise<readonly Change[]> {
   const texts = records.map(indexedTextsOf);
   for (const [i, { length }] of texts.entries())

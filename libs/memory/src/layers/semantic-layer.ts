@@ -18,7 +18,6 @@ import { documentOf, storeDocument, wholeDocument } from './documents.js';
 export interface SemanticOptions {
   /** Called when new facts wait to be compared, or new turns wait for the extraction of facts. Default: nothing is called. */
   readonly onUnsettled?: (tenant: string) => Promise<void>;
-  /** Logs failures of background work. Default: nothing is logged. */
   readonly log?: LogFailure;
 }
 
@@ -67,12 +66,10 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       const found = await store.find(scope, LAYER, { kinds: ['fact'], shown: true }, { order: 'newest', limit });
       return found.map(factOfRecord);
     },
-    /** The fact with all its predecessors and successors, newest first. */
     history: (scope: ReadScope, id: string) => historyOf(store, scope, id),
     decisions: (scope: ReadScope, facts: readonly Fact[]) => decisionsAbout(store, scope, facts),
     /** @throws EtudeError NOT_FOUND, INVALID_ARGUMENT */
     update: (scope: ReadScope, id: string, change: FactChange) => updateFact(deps, scope, id, change),
-    /** Number of current facts of the tenant that have to be compared with others. */
     unsettled: (tenant: string) => store.count({ tenant }, LAYER, UNSETTLED),
     settle: (tenant: string, settling: SettlingDeps) => settleFacts(deps, tenant, settling),
     undoDecision: (scope: ReadScope, ids: readonly [string, string], by: string) => undoDecision(deps, scope, ids, by),
@@ -83,7 +80,6 @@ export function semanticLayer(deps: LayerDeps, { log = () => undefined, onUnsett
       storeDocument(deps, document, chunks, signal),
     documents: async (scope: ReadScope, page: Omit<FindPage, 'order'>): Promise<readonly DocumentRecord[]> =>
       (await store.find(scope, LAYER, { kinds: ['document'] }, { order: 'key', ...page })).map(documentOf),
-    /** The document; null if a chunk is missing, or a chunk of an older edition is left. */
     wholeDocument: (scope: Scope, id: string) => wholeDocument(store, scope, id),
     /** Waits for background work. Call it before closing the store. */
     close: (): Promise<void> => access.flush(),

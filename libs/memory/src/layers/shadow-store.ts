@@ -27,9 +27,8 @@ export interface ShadowRecord {
 }
 
 /**
- * A store that reads from `base` and keeps its writes in memory. Only its `load`, `find` and `search` see these writes.
- *
- * The BM25 of an inserted record is computed from the records that `base` found, not from all records. So it tends to be too high.
+ * A store that reads from `base` and keeps its writes in memory. Only its `load`, `find` and `search` see these writes. The BM25 of an inserted
+ * record is computed from the records that `base` found, not from all records. So it tends to be too high.
  */
 export function shadowStore(base: RecordStore): { readonly store: RecordStore; readonly written: () => readonly ShadowRecord[] } {
   const written = new Map<string, ShadowRecord>();
@@ -47,7 +46,6 @@ export function shadowStore(base: RecordStore): { readonly store: RecordStore; r
     written.set(nameOf(record), { record, before: now?.before ?? null, indexed });
     return true;
   };
-  /** The records found in the base store, and the shadow's records that the reader sees and the filter accepts. */
   const over = (found: readonly StoredRecord[], scope: ReadScope, layer: MemoryLayer, filter: RecordFilter) => [
     ...found.filter((record) => !written.has(nameOf(record))),
     ...[...written.values()].map(({ record }) => record).filter((record) => isSeen(record, scope, layer) && matches(record, filter)),

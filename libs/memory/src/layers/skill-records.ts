@@ -13,7 +13,6 @@ import { requireRoom } from '@etude/domain/skills/life/register-skill';
 import { afterOffers } from '@etude/domain/skills/life/usage';
 
 const LAYER = 'procedural';
-/** Pads versions to this many digits, so that keys sort by version. */
 const VERSION_DIGITS = 10;
 
 /** The key of a skill's version. Keys sort by name, agent, user (none first) and version. Versions are counted per name, agent and user. */
