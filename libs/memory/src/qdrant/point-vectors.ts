@@ -103,11 +103,9 @@ const BYTES_PER_NUMBER = 22;
 /** A word's number and weight, both in the vector and in the payload. */
 const BYTES_PER_WORD = 64;
 
-/** Splits points into requests that fit the size limit, in their order. */
 export const insertRequests = <T extends { readonly point: Pick<Point, 'payload' | 'vector'> }>(points: readonly T[]) =>
   batchesOf(points, { sizeMax: BYTES_MAX }, ({ point }) => bytesOf(point));
 
-/** Estimated size of a point's content and vectors. */
 function bytesOf({ payload, vector }: Pick<Point, 'payload' | 'vector'>): number {
   const numbers = Object.values(vector).map((each) =>
     Array.isArray(each) ? each.flat().length * BYTES_PER_NUMBER : (each as SparseVector).indices.length * BYTES_PER_WORD,

@@ -23,7 +23,6 @@ const DEFAULT_PORT = 6333;
 
 /**
  * Sends requests to a Qdrant server and retries transient failures. Every request of this adapter may be repeated: see `writeRecords`.
- *
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, NOT_FOUND, INTERNAL
  */
 export class QdrantServer {
@@ -143,12 +142,7 @@ const UNREACHED =
   'but cannot be reached; check that it runs, and that ETUDE_QDRANT_URL has the right address, port and "http" or "https"; ' +
   'if the system does not know its certificate, set ETUDE_QDRANT_CA_PATH';
 
-/**
- * Turns a failure of Qdrant's client into an error that names the server and says what to do. `retry`: whether to send the request again.
- * Removes the API key from the message, also if the server repeats it.
- *
- * @param where the server's address, without credentials
- */
+/** `retry`: whether to send the request again. The message never has the API key, not even if the server repeats it. */
 function failureOf(thrown: unknown, what: string, where: string, secret: string | null): { error: EtudeError; retry: boolean } {
   const failure = thrown as Thrown;
   const hide = (text: string) => (secret ? text.replaceAll(secret, '***') : text);

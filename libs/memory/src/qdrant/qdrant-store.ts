@@ -39,7 +39,6 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
   const secret = await models.open(model);
   const seen = (scope: ReadScope) => new TenantPoints(server, seenBy(scope));
   const owned = (owners: Owners) => new TenantPoints(server, ownedBy(owners));
-  /** The first arguments of functions that take a filter, such as `eachRecord`: the points, their collection, and the filter's conditions. */
   const at = (points: TenantPoints, layer: MemoryLayer, filter: RecordFilter) =>
     [points, layers[layer], filterConditions(points.tenant, filter)] as const;
   const vectorsOf = ({ tenant }: TenantPoints) => new PointVectors(secret, tenant);
@@ -85,7 +84,6 @@ export async function openQdrantStore(options: QdrantStoreOptions): Promise<Reco
 const CANDIDATE = ['kind', 'key', 'created_at', 'worth', 'worded'];
 /** Extra results to ask for, because ties are ordered here, not by the server. */
 const TIES = 16;
-/** Factor for the number of candidates by words to ask for. */
 const OVERSAMPLING = 2;
 /** Scores are rounded to millionths, since vectors have single precision. */
 const PRECISION = 1e6;
@@ -202,10 +200,7 @@ const VACUUM_REST_LOOKS = 5;
 const VACUUM_USUAL = { deleted_threshold: 0.2, vacuum_min_vector_number: 1_000 };
 const VACUUM_AT_ONCE = { deleted_threshold: 0.0001, vacuum_min_vector_number: 100 };
 
-/**
- * Makes Qdrant rewrite its segments now and waits for it. Deleted points stay in a segment until it is rewritten, which Qdrant otherwise
- * does only once a fifth of it is deleted.
- */
+/** Makes Qdrant rewrite its segments now. Otherwise deleted points stay until they are a fifth of their segment. */
 async function purge(server: QdrantServer, names: CollectionNames): Promise<string[]> {
   const collections = Object.values(names.layers);
   const done = await Promise.all(collections.map((collection) => vacuum(server, collection)));

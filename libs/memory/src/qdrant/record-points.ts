@@ -16,10 +16,7 @@ import { gunzip, gzip } from 'node:zlib';
 
 export const recordId = (tenant: string, kind: RecordKind, key: string): string => pointId(tenant, kind, key);
 
-/**
- * The payload that filters and candidates need: all of a record but its content and revision. Fields that a record lacks are left out,
- * which drops their earlier values.
- */
+/** All of a record but its content and revision. Fields that a record lacks are left out, which drops their earlier values. */
 export function ownerPayload(record: MemoryRecord): Payload {
   const { kind, key, scope, createdAt, worth, shown, fields } = record;
   const f = Object.fromEntries(

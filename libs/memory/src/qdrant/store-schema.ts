@@ -116,9 +116,8 @@ async function putAnchor(server: QdrantServer, collection: string, layer: Memory
 }
 
 /**
- * The id of the point with these names: a UUID version 8 from SHA-256, so that every writer computes the same id.
- *
- * Not version 5: with SHA-1 an attacker could find two names with the same id.
+ * The id of the point with these names: a UUID version 8 from SHA-256, so that every writer computes the same id. Not version 5: with SHA-1 an
+ * attacker could find two names with the same id.
  */
 export function pointId(...names: ReadonlyArray<string | number>): string {
   const bytes = hash('sha256', JSON.stringify(names), 'buffer').subarray(0, 16);
@@ -175,7 +174,6 @@ export function storeModels(server: QdrantServer, names: CollectionNames) {
   const { meta } = names;
   const where = `the memory ${meta} on Qdrant at ${server.where}`;
   const ask = <T>(what: 'read' | 'write to', request: (client: QdrantClient) => Promise<T>) => server.ask(`${what} ${meta}`, request);
-  /** Leaves an existing point as it is. */
   const insert = (id: string, payload: Record<string, unknown>) =>
     ask('write to', (client) => client.upsert(meta, { points: [{ id, payload, vector: {} }], update_mode: 'insert_only', wait: true }));
   const models = {

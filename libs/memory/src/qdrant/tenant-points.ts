@@ -55,9 +55,7 @@ const DURABLE = { wait: true, ordering: 'strong' } as const;
 
 /**
  * The only access to a tenant's points. It adds the tenant, and the agents and users of the view, to every request.
- *
  * @throws EtudeError TENANT_MISSING without a tenant; then no request is sent
- * Not in it: the meaning of records.
  */
 export class TenantPoints {
   readonly tenant: string;
@@ -118,10 +116,7 @@ export class TenantPoints {
     await this.#server.ask(`write to ${collection}`, (client) => client.setPayload(collection, { payload: own, filter, ...DURABLE }));
   }
 
-  /**
-   * Bypasses the client's `updateVectors`, which drops the conditions.
-   * @throws EtudeError NOT_FOUND if a point is gone
-   */
+  /** Bypasses the client's `updateVectors`, which drops the conditions. @throws EtudeError NOT_FOUND if a point is gone */
   async setVectors(collection: string, points: ReadonlyArray<Pick<Point, 'id' | 'vector'>>, conditions: Conditions): Promise<void> {
     const update_filter = this.#filter(conditions);
     const vectors = points.map(({ id, vector }) => ({ id, vector })) as Schemas['PointVectors'][];
@@ -129,7 +124,6 @@ export class TenantPoints {
     await this.#server.ask(`write to ${collection}`, (client) => client.api().updateVectors(request));
   }
 
-  /** Deletes the vectors with these names. The payload stays. */
   async deleteVectors(collection: string, names: readonly string[], conditions: Conditions): Promise<void> {
     const request = { filter: this.#filter(conditions), vector: [...names], ...DURABLE };
     await this.#server.ask(`write to ${collection}`, (client) => client.deleteVectors(collection, request));
