@@ -201,7 +201,7 @@ describe('an agent that acts in steps', () => {
       JUDGED,
     );
     expect(await world.run()).toMatchObject({ state: 'succeeded', usage: { attempts: 1 } });
-    for (const said of ['it is empty', 'its arguments are "answer" or "file"', 'there is no file "s.py"', 'it held no code'])
+    for (const said of ['it is empty', 'it needs the argument "answer" or "file"', 'there is no file "s.py"', 'it held no code'])
       expect(last(model)).toContain(`Your final answer was not taken: ${said}`);
   });
 
