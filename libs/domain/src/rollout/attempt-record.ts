@@ -18,7 +18,6 @@ export interface Attempt extends AnswerCost {
   readonly judgement: Judgement;
   /** The tried skill as "name@version", or null if the model wrote the code. */
   readonly skill: string | null;
-  /** Skills that the model's code imports, as "name@version". */
   readonly imported?: Transition['imported'];
   /** The untrusted sources of the tried or imported skills. */
   readonly ofSkill?: readonly string[] | undefined;
@@ -74,7 +73,6 @@ export function episodeOf(origin: RecordOrigin, attempts: readonly Attempt[], le
     importance: importanceOf(attempts, success),
     skillsUsed: [...new Set(attempts.flatMap(({ skill, imported = [] }) => [...(skill === null ? [] : [skill]), ...imported]))],
     ...touchedIn(origin, attempts),
-    // Attempt 0, the trial of a skill, is not counted.
     attempts: Math.max(1, attempts.filter(({ attempt }) => attempt > 0).length),
     model: best?.model ?? null,
     scripted: attempts.some(({ scripted }) => scripted),
@@ -97,7 +95,6 @@ function touchedIn(origin: RecordOrigin, attempts: readonly Attempt[]): Pick<Epi
   return touched.length === 0 ? {} : { touched };
 }
 
-/** A success after several attempts is most important, then a failure, then an answer that was right at once. */
 function importanceOf(attempts: readonly Attempt[], success: boolean): number {
   if (!success) return 0.6;
   return Math.min(0.9, 0.4 + 0.2 * (attempts.length - 1));

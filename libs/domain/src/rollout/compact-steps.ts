@@ -55,7 +55,6 @@ export async function compactSteps(
   return { ...history, to, ...(summary === '' ? {} : { summary, summaryTo: to, source: key }) };
 }
 
-/** The last step whose lines must be summarised, or null if all lines fit into the budget. */
 function lastToCompact(earlier: readonly TakenStep[], { summary }: StepHistory, tokens: number): number | null {
   const budget = tokens * CHARS_PER_TOKEN;
   const sizes = earlier.map((taken) => ({ step: taken.step, chars: shortLines(taken).join('\n').length + 1 }));

@@ -1,5 +1,5 @@
 import { type Limits, type StepKind, type StopReason, type TaskEvent, Usage } from '@etude/contracts/task';
-import { type Tracing, UNTRACED } from '@etude/contracts/tracing';
+import type { Tracing } from '@etude/contracts/tracing';
 import type { Clock } from '../ports/clock.js';
 import type { Journal } from '../ports/journal.js';
 import { errorCode, EtudeError } from '@etude/contracts/errors';
@@ -34,7 +34,7 @@ export class DurableSteps {
     private readonly clock: Clock,
     private readonly limits: StepLimits,
     private readonly signal: AbortSignal,
-    private readonly tracing: Tracing = UNTRACED,
+    private readonly tracing: Tracing,
   ) {}
 
   get usage(): Usage {

@@ -16,7 +16,7 @@ import type { Judgement } from '../evaluation/judge.js';
 import { isCall, PYTHON, readStep, textOf } from './step-calls.js';
 
 /** The ports from which an explanation reads when it repeats a rollout from its journal. */
-export interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' | 'settings' | 'checker' | 'templateFor' | 'promptBudgets'> {
+interface ExplainDeps extends Pick<RolloutDeps, 'episodic' | 'semantic' | 'settings' | 'checker' | 'templateFor' | 'promptBudgets'> {
   readonly procedural: Pick<ProceduralMemory, 'search' | 'byFingerprint' | 'versions' | 'countNames'>;
 }
 
@@ -63,7 +63,7 @@ export async function explainStep(
   return { step: wanted, sections, totalTokens: sections.reduce((sum, { tokens }) => sum + tokens, 0), steps };
 }
 
-/** The steps that asked the model. The usage of a journal entry includes all entries before it. */
+/** The usage of a journal entry includes all entries before it. */
 function modelSteps(entries: readonly JournalEntry[]): string[] {
   return entries.filter(({ usage }, i) => usage.modelCalls > (entries[i - 1]?.usage.modelCalls ?? 0)).map(({ key }) => key);
 }
@@ -131,7 +131,6 @@ function journalWithout(step: string, entries: readonly JournalEntry[], rolloutI
   return { rolloutId, epoch: 1, startedAt: 0, elapsedMs: () => 0, entries: known, append: refuse, finish: refuse };
 }
 
-/** The section that lists the request's tools, which are not part of its messages. */
 function toolsSection(tools: readonly ChatTool[]): PromptSection {
   const text = tools.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
   return { role: 'system', title: 'Tools', text, tokens: approximateTokens(JSON.stringify(tools)), sources: [] };

@@ -16,7 +16,7 @@ import type { ReusableSkill } from './reuse-skill.js';
 import { tryAnswer } from './try-answer.js';
 import { useOf } from '../skills/life/usage.js';
 
-export interface ImportedSkills {
+interface ImportedSkills {
   readonly used: ReadonlyArray<Pick<Skill, 'name' | 'version' | 'scope'>>;
   readonly untrusted: readonly string[];
   /** Returns the code with these skills in front of it. */
@@ -89,7 +89,6 @@ export function tryImporting(
 /** A longer answer is a whole program, not a wrapper. The usual attempt writes better programs. */
 const WRAPPER_LINES_MAX = 60;
 
-/** Whether a wrapper could call this skill: skill and task both name a function to call, and the skill's parameters are known. */
 export function canBeWrapped({ kind, contract, entryPoint }: Skill, { spec }: RolloutContext): boolean {
   return kind === 'function' && entryPoint !== null && contract !== undefined && rulesOf(spec.evaluator).entryPoint !== undefined;
 }

@@ -144,7 +144,6 @@ async function wantedSkill(context: LearningContext): Promise<SolvedTask | null>
 const DOCSTRING_CHARS_MIN = 20;
 const DOCSTRING = /^[ \t]*("""|''')([^]*?)\1/;
 
-/** The docstring of the function that the task asked for. null if it has no docstring of a useful length. */
 function docstringOf({ code, evaluator }: SolvedTask): string | null {
   const { entryPoint } = rulesOf(evaluator);
   if (entryPoint === undefined) return null;

@@ -39,7 +39,6 @@ export function taskSection(task: PromptTask): string {
   return `# Task\n\n${block(task, 'task', task.spec.prompt)}${listed}`;
 }
 
-/** All public information about the expected answer, and about how it is judged. */
 export function expectationSection(task: PromptTask): string {
   const { evaluator, prompt } = task.spec;
   const parts = { prompt, block: (tag: string, text: string) => block(task, tag, text) };
@@ -50,12 +49,10 @@ function answerSection(task: PromptTask): string {
   return `${expectationSection(task)}\n\nAnswer with one fenced \`\`\`python block that holds all of your code.`;
 }
 
-/** The title and the text, or only the text if it begins with the title. */
 const titled = ({ title, text }: RecalledItem) => (text.startsWith(title) ? text : `${title}\n${text}`);
 
 const FROM_MEMORY = 'From earlier work';
 
-/** The records shown in the section of memories, each as "kind id". */
 export function sourcesOf(recalled: readonly RecalledItem[]): Readonly<Record<string, readonly string[]>> {
   return recalled.length === 0 ? {} : { [FROM_MEMORY]: recalled.map(({ kind, id }) => `${kind} ${id}`) };
 }
@@ -69,7 +66,6 @@ export function memorySection(task: PromptTask, recalled: readonly RecalledItem[
   return `# ${FROM_MEMORY}\n\nThis may or may not fit the task; judge for yourself.${how}\n\n${items.join('\n')}`;
 }
 
-/** The attempts in order. If they are too long together, only the verdicts of the oldest attempts are shown. */
 export function attemptsSection(task: PromptTask, attempts: readonly Attempt[]): string {
   let left = ATTEMPTS_CHARS_MAX;
   const texts = attempts.toReversed().map((attempt) => {
@@ -158,7 +154,6 @@ export function bindRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   );
 }
 
-/** Asks for a short program that imports a skill's function. The function's code isn't shown. */
 export function wrapRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   const parts = [skill.contract?.signature ?? '', text(skill.description), parametersText(skill)].filter((part) => part !== '');
   return request(
@@ -169,7 +164,7 @@ export function wrapRequest(task: PromptTask, skill: PromptSkill): ChatRequest {
   );
 }
 
-export interface LessonsMaterial {
+interface LessonsMaterial {
   /** The attempts to learn from. Empty if neither a summary nor a reflection is wanted. */
   readonly attempts: readonly Attempt[];
   readonly reference: string | null;

@@ -56,7 +56,6 @@ export interface Withholding {
 
 const KEY = 'a1.shows';
 
-/** The items that an earlier worker showed or withheld in the first attempt, read from the journal. */
 export function journaledShows(steps: DurableSteps): ItemShow[] {
   return (steps.journaledUnder(KEY, KEY) as ItemShow[][]).flat();
 }

@@ -88,7 +88,6 @@ async function findSkill(context: RolloutContext): Promise<ReusableSkill | null>
   });
 }
 
-/** Finds a proven skill that solved the same task, or else the most similar one above the agent's threshold. Returns null if there is none. */
 async function findReusable(context: RolloutContext): Promise<{ skill: ReusableSkill; how: string } | null> {
   const { deps, scope, fingerprint, spec } = context;
   const { enabled, preferSkills, skillSearchThreshold: similarityMin } = await context.settings();
@@ -107,13 +106,12 @@ async function findReusable(context: RolloutContext): Promise<{ skill: ReusableS
   return wrappable === null ? null : { skill: wrappable, how: 'is near the task, but needs a wrapper' };
 }
 
-/** The proven skills for a task with this fingerprint. Skills of the narrowest owner come first. */
+/** Skills of the narrowest owner come first. */
 async function skillsThatSolved(fingerprint: string, reader: SkillReader, { procedural }: RolloutDeps): Promise<readonly Skill[]> {
   const views = new Map(ownersFor(reader).map((owner) => [`${owner.tenant} ${owner.agent}`, viewOf(owner, reader.user)]));
   return (await Promise.all([...views.values()].map((view) => procedural.byFingerprint(view, fingerprint)))).flat();
 }
 
-/** Returns null if the skill doesn't fit, isn't proven, or needs a missing skill or package. */
 async function reusableOf(proven: Skill, { deps, spec, fingerprint }: RolloutContext): Promise<ReusableSkill | null> {
   const answer = adaptSkill(proven, spec.evaluator);
   if (answer === null || !takesCalls(proven, spec) || !isProven(proven, deps.checker)) return null;
@@ -132,7 +130,6 @@ function reusableWith(skill: Skill, { needed, ...place }: Awaited<ReturnType<typ
   return { ...kept(skill), ...place, needed: needed.map(kept), ofSkill: untrustedOfSkill(skill) };
 }
 
-/** The answer that a skill gives to a task, or null if the skill can't answer it. */
 function adaptSkill(skill: Pick<Skill, 'kind' | 'entryPoint' | 'code'>, evaluator: Evaluator): SkillAnswer | null {
   return skill.kind === 'function' ? rulesOf(evaluator).adapt(skill) : null;
 }
@@ -241,7 +238,7 @@ function howItWent(context: RolloutContext, { judgement, at }: Attempt, { runs, 
 
 const inputOf = ({ spec }: RolloutContext) => spec.prompt.slice(0, FAILURE_CHARS_MAX);
 
-/** Records the use. `fellBack` means that the skill failed and the model wrote the code instead. */
+/** `fellBack`: the skill failed, and the model wrote the code instead. */
 async function noteUse(
   { deps, tenant, rolloutId, scope, fingerprint, spec }: RolloutContext,
   skill: ReusableSkill,

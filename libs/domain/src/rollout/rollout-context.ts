@@ -50,7 +50,6 @@ export interface RolloutDeps {
   readonly promptBudgets?: PromptBudgets;
   /** Called with each part of a model's answer as it arrives, for watchers of the task. A lost part is no error. */
   readonly liveText?: (step: string, text: string) => void;
-  /** If absent, no spans are recorded. */
   readonly tracing?: Tracing;
   /** Whether the task fails with this error, because the queue won't retry the job. */
   readonly givesUp: (error: unknown) => boolean;
@@ -113,7 +112,6 @@ export type ModelAnswer = Pick<ChatResponse, 'text' | 'toolCalls' | 'model' | 's
 
 type AskingContext = Pick<RolloutContext<Pick<RolloutDeps, 'model' | 'liveText'>>, 'steps' | 'deps' | 'signal' | 'scope'>;
 
-/** Makes one journaled model call. After a crash the answer is read from the journal. */
 export function askModel(context: AskingContext, key: string, kind: StepKind, request: () => ChatRequest): Promise<ModelAnswer> {
   return context.steps.run(key, kind, () => modelStep(context, key, request));
 }

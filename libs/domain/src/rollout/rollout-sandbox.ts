@@ -32,7 +32,7 @@ export class RolloutSandbox {
   /** The open sandbox, for tools. @throws SandboxLost if no step has opened one */
   opened = (): Promise<WorkSandbox> => this.#sandbox ?? Promise.reject(new SandboxLost('no step has opened it'));
 
-  /** Returns the sandbox, and opens it at its first use. @throws SandboxLost once for each sandbox that has ended */
+  /** @throws SandboxLost once for each sandbox that has ended */
   async open(key: string): Promise<WorkSandbox> {
     const { context } = this;
     const { spec, tenant, rolloutId, signal, deps, steps } = context;
@@ -89,7 +89,6 @@ export class RolloutSandbox {
     this.#filled = (this.context.steps.replay(`${key}.open`) as Filled | undefined) ?? this.#filled;
   }
 
-  /** Forgets a lost sandbox. The next use opens another one. */
   noticeLoss(): void {
     this.#losses += 1;
     this.#sandbox = null;

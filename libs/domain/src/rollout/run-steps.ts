@@ -22,7 +22,6 @@ const IDLE_MAX = 3;
 /** The attempt ends after this many equal steps in a row. From the second equal step on, a remark warns the model. */
 const REPEATS_MAX = 4;
 
-/** An agent that works on one task: the recalled memories, its tools and its workbench. */
 export interface AgentAtWork {
   readonly recalled: readonly RecalledItem[];
   readonly tools: StepTools;
@@ -46,7 +45,6 @@ export async function endWork(context: RolloutContext, work: AgentAtWork): Promi
   await work.bench.sandbox.close();
 }
 
-/** Sources of all texts that the agent was shown. */
 async function touchedIn(context: RolloutContext, work: AgentAtWork): Promise<readonly string[]> {
   const recalled = [...work.recalled, ...work.bench.recalled];
   return touchedBy(context, [{ recalled, ofSkill: await untrustedOfTools(context, work) }]);
@@ -91,14 +89,12 @@ export async function runSteps(context: RolloutContext, attempt: number, work: A
   return judged(context, attempt, work, { end, taken, cost });
 }
 
-/** A final answer. If it names a file, `answer` is the file's text. */
 interface CompletedAnswer {
   readonly answer: string;
-  /** Whether the answer was read from a file. Then its whole text is code, without fences. */
+  /** Whether `answer` is the text of a file. Then all of it is code, without fences. */
   readonly isFile: boolean;
 }
 
-/** Completes the final answer. If the answer can't be taken, `wrong` says why, and the agent goes on. */
 async function completed(
   { spec: { evaluator } }: RolloutContext,
   key: string,
@@ -126,7 +122,6 @@ function remarkOn({ calls, final }: StepAnswer, taken: readonly TakenStep[], sai
   return repeats > 1 ? `You have taken this very step ${repeats} times. Do something else, or give your final answer.` : null;
 }
 
-/** The reason why the attempt ends without an answer. null if the attempt goes on. */
 function whyStuck(taken: readonly TakenStep[]): string | null {
   const idle = taken.slice(-IDLE_MAX).filter(({ said, observations }) => observations.length === 0 && (said.toolCalls ?? []).length === 0);
   if (idle.length === IDLE_MAX) return `${IDLE_MAX} answers in a row held no step`;
@@ -168,7 +163,6 @@ async function judged(context: RolloutContext, attempt: number, work: AgentAtWor
 const codeOf = (taken: readonly TakenStep[]) =>
   taken.flatMap(({ observations }) => observations.filter(({ call }) => call.tool === PYTHON).map(({ query }) => query));
 
-/** The judgement of an attempt without code. An answer in words is accepted. A missing answer fails. */
 function judgementOf(isInWords: boolean, end: EndedSteps['end'], text: string): Judgement {
   const nothing = { casesPassed: 0, casesTotal: 0, output: text };
   if (isInWords && typeof end !== 'string') return { verdict: 'AC', reason: 'the agent answered', feedback: '', ...nothing };

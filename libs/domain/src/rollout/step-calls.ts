@@ -25,7 +25,6 @@ export interface FinalAnswer {
   readonly answer: string;
   /** The workspace file whose content is the answer. null if `answer` is the answer. */
   readonly file: string | null;
-  /** The fault in the arguments, or null. */
   readonly problem: string | null;
 }
 
@@ -90,7 +89,6 @@ export interface ToolValue {
   readonly lost?: string;
 }
 
-/** The text that offers the model an earlier finding in place of a file. */
 export const offerOf = ({ fact }: EarlierFinding): string =>
   `(Not read: an earlier task of this agent read this file while it had the same content, by its digest, and found:)\n${fact}\n(Call again to read the file.)`;
 
@@ -103,7 +101,6 @@ export function textOf(outcome: ToolValue['outcome']): string {
   return result === undefined ? `Failed: ${error}` : `Failed: ${error}\n${JSON.stringify(result)}`;
 }
 
-/** The records in the answer of a memory tool. Empty for any other answer. */
 export function recordsIn(outcome: ToolValue['outcome']): readonly RecalledItem[] {
   const records = outcome.success ? (outcome.result as { records?: unknown } | null)?.records : undefined;
   return Array.isArray(records) ? (records as RecalledItem[]) : [];

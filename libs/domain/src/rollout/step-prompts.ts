@@ -58,7 +58,6 @@ const KEPT_STEPS = 4;
 const CUT_AT_ONCE = 2;
 const CUT_CHARS = 200;
 
-/** The steps that are too old to be shown in full. They are shown as lines, in a summary, or not at all. */
 export function earlierSteps(taken: readonly TakenStep[]): readonly TakenStep[] {
   return taken.slice(0, Math.max(0, Math.floor((taken.length - KEPT_STEPS) / CUT_AT_ONCE) * CUT_AT_ONCE));
 }
@@ -77,7 +76,6 @@ export function stepRequest(context: RolloutContext, work: AgentAtWork, { step, 
   if (last.role === 'user') messages.splice(-1, 1, { role: 'user', content: `${last.content}\n\n${state}` });
   else messages.push({ role: 'user', content: state });
   const summarised = history.summary === '' ? {} : { [summaryTitle(history)]: [`step ${history.source}`] };
-  // The facts that hold findings of earlier rollouts.
   const facts = bench.recalled.filter(({ kind }) => kind === 'fact').map(({ kind, id }) => `${kind} ${id}`);
   return { messages, tools, sources: { ...sourcesOf(recalled), 'Execution Memory': facts, ...summarised } };
 }
@@ -115,12 +113,10 @@ function opening(
 
 const summaryTitle = ({ summaryTo }: StepHistory) => `Summary of steps 1 to ${summaryTo}`;
 
-/** A line that names the steps left out of the prompt. Empty if there are none. */
 export function leftOut({ summaryTo, to }: StepHistory): readonly string[] {
   return to > summaryTo ? [`- steps ${summaryTo + 1} to ${to}: left out`] : [];
 }
 
-/** One line for each action of a step, with its call and its finding. */
 export function shortLines({ step, observations }: TakenStep): readonly string[] {
   return observations.map(({ call, query, text, success, isOffer }) => {
     const asked = flat(call.tool === PYTHON ? query.trim() : query);
@@ -180,7 +176,6 @@ function stateText(context: RolloutContext, { tools, bench }: AgentAtWork, step:
   return sections.filter((section) => section !== '').join('\n\n');
 }
 
-/** Puts the text of a section between tags, except for its first line, which is its title. */
 function dataSection(task: PromptTask, section: string, tokens: number): string {
   if (section === '') return '';
   const end = section.indexOf('\n');

@@ -45,7 +45,6 @@ export class StepTools {
   readonly #listed: readonly ListedTool[];
   /** Whether the prompt leaves out tools of outside servers until `search` finds them. */
   readonly #isMany: boolean;
-  /** The names of the tools as the model sees them, by the tools' own names. */
   readonly #wireNames: ReadonlyMap<string, string>;
   readonly #loaded = new Set<string>();
 
@@ -105,7 +104,6 @@ export class StepTools {
     return [...ENDS, ...tools];
   }
 
-  /** The tool's own name, by the name under which the model knows the tool. */
   nameOf = (offered: string): string => [...this.#wireNames].find(([, wire]) => wire === offered)?.[0] ?? offered;
 
   forCells(): readonly CellTool[] {
@@ -119,7 +117,6 @@ export class StepTools {
     return this.caller.servers.length > 0;
   }
 
-  /** Whether equal calls have the same answer as long as files and memory are unchanged. */
   isStable(tool: string): boolean {
     return this.#registry.isStable(tool);
   }
@@ -128,7 +125,7 @@ export class StepTools {
     return tool.includes('/');
   }
 
-  /** Calls a tool within a span, which follows OpenTelemetry's conventions for GenAI. */
+  /** The span follows OpenTelemetry's conventions for GenAI. */
   call(tool: string, args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal) {
     const { tracing, deps } = this.context;
     const values = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.call.id': context.callId };

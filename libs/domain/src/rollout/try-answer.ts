@@ -16,12 +16,11 @@ export interface Ran {
 
 interface TryOptions {
   /** Writes further records about the attempt, under ids of their own, in the journaled step that records the attempt. */
-  readonly alsoRecord?: (attempt: Attempt, ran: Ran) => Promise<void>;
+  readonly alsoRecord: (attempt: Attempt, ran: Ran) => Promise<void>;
   /** Puts the skills that the code calls in front of the code. The attempt stores the code without these skills. */
-  readonly load?: (code: string) => string;
+  readonly load: (code: string) => string;
   /** The judgement if there is no code. Default: the result of `judgeWithoutCode`. */
   readonly judgement?: Judgement;
-  /** The sandbox template to run in. undefined means the default template. */
   readonly template?: string | undefined;
 }
 
@@ -30,7 +29,7 @@ export async function tryAnswer(
   context: RolloutContext,
   said: Omit<Attempt, 'judgement' | 'at' | 'code'>,
   code: string | null,
-  { alsoRecord, load = (text) => text, template, judgement = judgeWithoutCode(context.spec.evaluator) }: TryOptions = {},
+  { alsoRecord, load, template, judgement = judgeWithoutCode(context.spec.evaluator) }: TryOptions,
 ): Promise<Attempt> {
   const { evaluator } = context.spec;
   const planned = code === null ? [] : rulesOf(evaluator).plan(code);
@@ -39,7 +38,7 @@ export async function tryAnswer(
   const judged = await evaluate(context, said, () => (code === null ? judgement : judge(evaluator, runs, results)));
   const attempt: Attempt = { ...said, code: code ?? '', ...judged };
   context.attempts.push(attempt);
-  await record(context, attempt, async () => alsoRecord?.(attempt, { runs, results }));
+  await record(context, attempt, () => alsoRecord(attempt, { runs, results }));
   return attempt;
 }
 

@@ -199,7 +199,7 @@ export class Workbench {
   }
 
   /**
-   * Makes a call. If an equal call was answered and nothing has changed since, that answer is returned. If an earlier rollout has read the same file,
+   * If an equal call was answered and nothing has changed since, that answer is returned. If an earlier rollout has read the same file,
    * the model is once offered the finding of that rollout instead. Code gets no such offer, because it needs the content.
    */
   async #make(key: string, { tool, args }: StepCall, fromCode: boolean): Promise<ToolValue> {
