@@ -13,7 +13,7 @@ import { type SandboxNow, workspaceTools } from './workspace-tools.js';
 import { type WorldParts, worldTools } from './world-tools.js';
 
 /** The dependencies of the tools. If a part is absent, the tools that need it are left out. */
-export interface ToolParts {
+interface ToolParts {
   /** For tools that run code in their own sandboxes, and for tools that find and register skills. Only the gateway sets it. */
   readonly code?: CodeInterpreterDeps & { readonly embedder: Embedder };
   readonly workspace?: SandboxNow;
@@ -66,7 +66,6 @@ export class ToolRegistry {
     this.#tools = new Map([...listed, ...unlisted].map((tool) => [tool.name, tool]));
   }
 
-  /** Whether a tool only reads. false for an unknown tool. */
   isRead(name: string): boolean {
     return this.#tools.get(name)?.readOnly === true;
   }

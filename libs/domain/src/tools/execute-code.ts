@@ -173,7 +173,6 @@ function readWrappedRun(run: RunResult): { readonly error: string; readonly valu
   return { error: '', value: data.value === undefined ? undefined : validUnicode(data.value) };
 }
 
-/** Tells a model why the code did not run to its end. */
 export function endingOf({ exit, exitCode, signal, error }: Pick<RunResult, 'exit' | 'exitCode' | 'signal' | 'error'>): string {
   if (error !== undefined) return sentenceOf(error);
   const how = exitCode === null ? (signal === null ? '' : ` (signal ${signal})`) : ` (exit code ${exitCode})`;

@@ -20,7 +20,7 @@ export interface SessionCodeDeps {
   readonly skills: ToolSkills;
 }
 
-export interface SessionResult {
+interface SessionResult {
   results: unknown[];
   output: string;
   files: string[];
@@ -92,7 +92,6 @@ export async function readSessionFiles(
   }, signal);
 }
 
-/** The error for a call that names files when no sandbox is available that could hold them. */
 export function withoutFiles(fileNames: readonly string[], why: string): EtudeError {
   const names = fileNames.join(', ').slice(0, 300);
   return refused(
@@ -120,7 +119,6 @@ function ended(outcome: WorkCellOutcome, session: CodeSession, files: readonly s
   return error === '' ? { success: true, result } : { success: false, error, result };
 }
 
-/** The value of a display: its JSON, or else its table as JSON, or else the value read from its text. */
 function shownValue(display: Display): unknown {
   const text = display['text/plain'];
   return display['application/json'] ?? display[TABLE] ?? (typeof text === 'string' ? literalOf(text) : null);

@@ -79,7 +79,6 @@ export const recallTool = (open: OpenMemory): ToolDefinition => readerTool(RECAL
 
 export const recallOneTools = (open: OpenMemory): readonly ToolDefinition[] => RECALL_ONE.map((tool) => readerTool(tool, open));
 
-/** A tool that searches the memory which the caller's agent and user may read. */
 function readerTool({ name, title, description, places }: MemoryTool, open: OpenMemory): ToolDefinition {
   return defineTool({
     name,

@@ -24,7 +24,6 @@ const TOOL_SIMILARITY_MIN = 0.3;
 type Query = Parameters<ToolSkills['search']>[1];
 type Hit = Awaited<ReturnType<ToolSkills['search']>>[number];
 
-/** Finds skills for a text, best first, and counts each of them as offered. */
 export async function offeredSkills(query: Query, context: ToolContext, skills: ToolSkills): Promise<readonly Hit[]> {
   const hits = await skills.search(context, query);
   await skills.countOffers(hits.map(({ skill }) => skill));
@@ -127,7 +126,6 @@ const CategoryId = z.union([SkillCategory, z.literal(UNCATEGORISED)]);
 
 const READS = { readOnly: true, idempotent: true, needsSkills: true } as const;
 
-/** The tool that lists skill categories, for agents that don't know what to search for. */
 export function listCategoriesTool({ skills }: { readonly skills: ToolSkills }): ToolDefinition {
   return defineTool({
     name: 'list_skill_categories',

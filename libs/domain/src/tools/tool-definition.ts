@@ -48,7 +48,7 @@ export interface ToolDefinition {
   call(args: unknown, context: ToolContext, signal: AbortSignal): Promise<ToolOutcome>;
 }
 
-export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends Pick<
+interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends Pick<
   ToolDefinition,
   'name' | 'title' | 'readOnly' | 'idempotent' | 'volatile'
 > {
@@ -86,7 +86,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(spec: T
   };
 }
 
-/** Returns an error that says how to turn on the agent's procedural memory. null if it is on. */
+/** An error if the agent's procedural memory is off, else null. */
 export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 'settings'>): string | null {
   if (settings.enabled) return null;
   return (
@@ -97,7 +97,6 @@ export function skillsAreOff({ agent, settings }: Pick<ToolContext, 'agent' | 's
 
 const SHOWN_MAX = 5;
 
-/** Tells the model which arguments are wrong. zod's messages say why. */
 function wrongArguments({ issues }: z.ZodError): string {
   const shown = issues.slice(0, SHOWN_MAX).map(({ path, message }) => `"${z.core.toDotPath(path) || 'arguments'}": ${message}.`);
   const more = issues.length > SHOWN_MAX ? ` And ${issues.length - SHOWN_MAX} more.` : '';
@@ -154,7 +153,6 @@ export interface ToolSession {
 /** Stores the state of tool sessions for days. Erasing an owner erases its sessions. @throws EtudeError QUEUE_UNAVAILABLE */
 export interface ToolSessions {
   read(key: SessionKey): Promise<ToolSession>;
-  /** Replaces the whole plan. */
   putTodos(key: SessionKey, todos: readonly Todo[]): Promise<void>;
   /** Adds these functions, and replaces functions of the same names. Returns all loaded functions. */
   load(key: SessionKey, pins: readonly SkillDependency[]): Promise<readonly SkillDependency[]>;

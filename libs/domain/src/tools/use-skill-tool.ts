@@ -40,7 +40,7 @@ const Output = z.strictObject({
   skill_request_submitted: z.boolean().optional().describe('The skill does not exist and was requested.'),
   request_id: z.string().optional().describe('Id of the request.'),
 });
-export type UsedSkill = z.input<typeof Output>;
+type UsedSkill = z.input<typeof Output>;
 
 /**
  * Runs a skill without a model. A skill that doesn't exist is requested.
@@ -77,7 +77,6 @@ export async function useSkillByTool(
   return used.success ? { success: true, result: told } : { success: false, error, result: told };
 }
 
-/** Requests a skill. If the agent has too many open requests, the answer says that nothing was requested. */
 async function askFor(wish: SkillWish, context: ToolContext, wishes: SkillWishes): Promise<ToolOutcome<UsedSkill>> {
   try {
     const id = await wishes.request(context, wish);

@@ -16,12 +16,10 @@ const Path = z
   .describe('Relative to the working directory, such as "src/main.py".')
   .transform((path) => path.replace(/^\.\//, ''));
 
-/** Names of the tools that read or write the sandbox's files. */
 export const FILE_TOOLS: ReadonlySet<string> = new Set(['fs_list', 'fs_read', 'fs_search', 'fs_write']);
 
 export type SandboxNow = (signal: AbortSignal) => Promise<WorkSandbox>;
 
-/** Tools for the files in a rollout's sandbox. `sandbox` returns the current sandbox. */
 export function workspaceTools(sandbox: SandboxNow): readonly ToolDefinition[] {
   return [listTool(sandbox), readTool(sandbox), searchTool(sandbox), writeTool(sandbox)];
 }
