@@ -164,7 +164,6 @@ def parameter_of(argument, default, descriptions):
 
 
 def contract_of(function, name):
-    """The contract of a definition or a lambda that is called by this name."""
     args, is_lambda = function.args, isinstance(function, ast.Lambda)
     docstring = "" if is_lambda else ast.get_docstring(function) or ""
     returns = None if is_lambda else function.returns

@@ -35,7 +35,6 @@ def dotted(node):
 
 
 def is_main_guard(test):
-    """Whether a condition is `__name__ == "__main__"`."""
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
         return False
     sides = [test.left, test.comparators[0]]
@@ -68,7 +67,6 @@ def targets_of(node):
 
 
 def bound_names(node):
-    """Names that a statement at the top level binds."""
     if isinstance(node, DEFINITIONS + (ast.ClassDef,)):
         return [node.name]
     if isinstance(node, (ast.Assign, ast.AnnAssign)):

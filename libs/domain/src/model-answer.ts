@@ -5,7 +5,6 @@ import type { ChatMessage, ChatModel } from './ports/model.js';
 const TRIES = 3;
 const WRONG_CHARS = 4_000;
 
-/** The messages of a question to the model: its rules, and the data to which they apply. */
 export function question(rules: string, asked: string): ChatMessage[] {
   return [
     { role: 'system', content: rules },
@@ -21,7 +20,7 @@ export const approximateTokens = (text: string) => Math.ceil(text.length / 4);
 
 export const cutText = (text: string, charsMax: number) => (text.length <= charsMax ? text : `${text.slice(0, charsMax)} [cut]`);
 
-/** Reads the JSON object in a model's answer, which may have a fence or words around it. Returns the data, or says what is `wrong`. */
+/** Reads the JSON object in a model's answer, which may have a fence or words around it. */
 export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { readonly data: z.output<S> } | { readonly wrong: string } {
   let json: unknown;
   try {
@@ -34,9 +33,9 @@ export function readJsonAnswer<S extends z.ZodType>(schema: S, text: string): { 
   return { data };
 }
 
-/** The sum of tokens and money for several answers. `model` is the model that gave the last answer. */
+/** The sum of tokens and money for several answers. */
 export interface AnswerCost {
-  /** The model's name as its server reported it. null if no model answered. */
+  /** The name of the last model, as its server reported it. null if no model answered. */
   readonly model: string | null;
   readonly scripted: boolean;
   readonly inputTokens: number;

@@ -20,7 +20,6 @@ import {
 const IoCase = z.strictObject({ stdin: z.string(), expectedStdout: z.string(), public: z.boolean().default(false) });
 type IoCase = z.infer<typeof IoCase>;
 
-/** Runs a program with each case's standard input. The case passes if the whole standard output was kept and `isRight` accepts it. */
 const ioRules = (cases: readonly IoCase[], isRight: (stdout: string, at: number) => boolean): EvaluatorRules => ({
   plan: (code) => cases.map(({ stdin }) => ({ kind: 'program', code, stdin })),
   cases,
@@ -93,7 +92,6 @@ function isSameToken(actual: string, expected: string, { caseSensitive, absolute
 
 const FLOAT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** The value of a finite decimal number. null for any other token. */
 function floatOf(token: string): number | null {
   const value = FLOAT.test(token) ? Number(token) : Number.NaN;
   return Number.isFinite(value) ? value : null;
@@ -156,7 +154,6 @@ function pythonLiteral(value: unknown): string {
   return `{${entries.map(([name, item]) => `${pythonLiteral(name)}: ${pythonLiteral(item)}`).join(', ')}}`;
 }
 
-/** Writes a call in Python, such as `solve([1, 2], base=10)`. */
 function pythonCall(name: string, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): string {
   const named = Object.entries(kwargs).map(([key, value]) => `${key}=${pythonLiteral(value)}`);
   return `${name}(${[...args.map(pythonLiteral), ...named].join(', ')})`;

@@ -105,7 +105,7 @@ function decodeObject(value: Record<string, unknown>): Decoded {
   return { kind: 'dict', entries: Object.entries(value), plain: true };
 }
 
-/** Whether the content of `$dict` has the right shape. A program can print a report of its own with anything there. */
+/** A program can print its own report, so `$dict` can hold anything. */
 function areEntries(content: unknown): content is Array<[unknown, unknown]> {
   return Array.isArray(content) && content.every((entry) => Array.isArray(entry) && entry.length === 2);
 }

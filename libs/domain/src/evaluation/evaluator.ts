@@ -45,8 +45,8 @@ function fromTraceback(stderr: string): NonNullable<RunResult['error']> | null {
   return { type: last[1]!.split('.').at(-1)!, message: last[2] ?? '', line: line ? Number(line) : null };
 }
 
-/** The outcome of one case. `verdict` is null if the case was not run because an earlier case crashed. */
 export interface CaseOutcome {
+  /** null if the case was not run because an earlier case crashed. */
   readonly verdict: Verdict | null;
   /** A phrase for people and the model, without data of a hidden case. */
   readonly how: string;
@@ -57,7 +57,7 @@ export type SkillAnswer = { readonly code: string } | 'needs_arguments';
 export type AnsweringSkill = Pick<Skill, 'entryPoint' | 'code'>;
 
 /** The task's text, and the function that puts data between the prompt's tags. */
-export interface PromptParts {
+interface PromptParts {
   readonly prompt: string;
   readonly block: (tag: string, text: string) => string;
 }
@@ -102,7 +102,6 @@ const EXAMPLE_CHARS_MAX = 1_000;
 export const PASSED: CaseOutcome = { verdict: 'AC', how: 'passed' };
 export const WRONG: CaseOutcome = { verdict: 'WA', how: 'wrong answer' };
 
-/** The outcome of a run that crashed. null if the code ran to its end. */
 export function crashOutcome(run: RunResult, code: string): CaseOutcome | null {
   if (run.exit === 'ok' && !run.error) return null;
   const crash = crashOf(run, code);

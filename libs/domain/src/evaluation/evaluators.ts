@@ -16,7 +16,6 @@ const NONE: EvaluatorRules = {
   adapt: ({ entryPoint }) => (entryPoint === null ? null : 'needs_arguments'),
 };
 
-/** Evaluators that callers choose by name (`kind: "named"`). */
 const NAMED: Readonly<Partial<Record<string, ReturnType<typeof namedKind>>>> = {
   accepted_outputs: acceptedOutputs,
   kattis_output: kattisOutput,

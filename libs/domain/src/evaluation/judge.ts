@@ -10,13 +10,12 @@ export interface Judgement {
   readonly reason: string;
   readonly casesPassed: number;
   readonly casesTotal: number;
-  /** Feedback for the model. It shows public cases in full, but about hidden cases only how they failed. */
+  /** Feedback for the model. It shows public cases in full. Of hidden cases it tells only how they failed: their data must reach no prompt. */
   readonly feedback: string;
   /** Output or value of the first failing run, or of the first run if none failed. Callers get it, but no prompt may show it. */
   readonly output: string;
 }
 
-/** Whether these results can be judged. They can't if a run was lost or cancelled. */
 export function ranToTheEnd(results: readonly RunResult[]): boolean {
   return results.length > 0 && !results.some((run) => RETRYABLE_EXITS.has(run.exit) || run.exit === 'cancelled');
 }
@@ -86,7 +85,6 @@ function reasonOf({ cases }: EvaluatorRules, outcomes: readonly CaseOutcome[], d
   return cases ? `${cases[decisive]!.public ? '' : 'hidden '}case ${decisive + 1} of ${outcomes.length}: ${how}` : how;
 }
 
-/** Feedback for the model. A public case shows input and output. A hidden case shows only how it failed, because its data must reach no prompt. */
 function feedbackOf(rules: EvaluatorRules, outcomes: readonly CaseOutcome[], results: readonly RunResult[], passed: number): string {
   const run = results[0]!;
   if (passed === outcomes.length) return rules.praise?.(run) ?? (passed > 1 ? `All ${passed} cases passed.` : 'Passed.');

@@ -13,7 +13,6 @@ export interface AgentSettings {
   readonly isSet: boolean;
   /** Time of the last change, in ms since 1970. 0 if the agent has no settings of its own. */
   readonly updatedAt: number;
-  /** Changes whenever the settings change. */
   readonly etag: string;
 }
 

@@ -50,7 +50,6 @@ export interface LearningJournal extends Omit<Journal, 'finish'> {
   finish(end: LearningEnd): Promise<void>;
 }
 
-/** A question of a rollout to the task's caller. */
 export interface Question {
   /** Key of the step that asks, such as "a1.s3.t1". */
   readonly key: string;

@@ -14,7 +14,6 @@ export interface ChatMessage {
   readonly toolCallId?: string;
 }
 
-/** A function that the model may call. `inputSchema` is a JSON Schema. */
 export interface ChatTool {
   readonly name: string;
   readonly description: string;

@@ -34,7 +34,6 @@ export interface WorkCellOutcome extends Pick<RunResult, 'exit' | 'exitCode' | '
 
 /** The sandbox has ended, and its variables and files are lost. The work must go on in another sandbox. */
 export class SandboxLost extends Error {
-  /** @param why the cause, such as "its controller ended" */
   constructor(readonly why: string) {
     super(`the sandbox was lost: ${why}`);
     this.name = 'SandboxLost';

@@ -142,7 +142,6 @@ function interact(world: World, me: Character, { name, action, message }: Extrac
   return { outcome: { success: true, result: { reply, stamina: share(after.stamina) } }, ...(action === 'rest' ? { me: after } : {}) };
 }
 
-/** A guide's reply: the nearest cell with the resource that the message names. */
 function guideTo(world: World, { x, y }: Cell, message: string): string {
   const wanted = RESOURCES.find((one) => message.includes(one)) ?? 'berries';
   const nearest = leftAround(world, { x, y }, 2 * SEEN).find(({ resource }) => resource === wanted);

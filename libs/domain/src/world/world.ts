@@ -84,17 +84,14 @@ export const isInside = ({ width, height }: Land, { x, y }: Cell): boolean => x 
 
 export const mayStand = (land: Land, cell: Cell): boolean => !['water', 'mountain'].includes(terrainAt(land, cell));
 
-/** Euclidean distance, in cells. */
 export const distance = (a: Cell, b: Cell): number => Math.sqrt((a.x - b.x) ** 2 + (a.y - b.y) ** 2);
 
-/** The cells within a distance of `centre`, row by row. */
 export function cellsAround(land: Land, centre: Cell, radius: number): readonly Cell[] {
   const around = Array.from({ length: 2 * radius + 1 }, (_, i) => i - radius);
   const cells = around.flatMap((dy) => around.map((dx) => ({ x: centre.x + dx, y: centre.y + dy })));
   return cells.filter((cell) => isInside(land, cell) && distance(cell, centre) <= radius);
 }
 
-/** The start cell of the character with this name. It is always the same cell, and never water or a mountain. */
 export function homeOf(land: Land, name: string): Cell {
   const count = land.width * land.height;
   for (let i = Math.floor(chance(land.seed, 'home', name) * count); ; i = (i + 1) % count) {
@@ -154,14 +151,12 @@ export const characterName = (agent: string, user: string | null): string => (us
 
 export const keyOf = ({ x, y }: Cell): string => `${x},${y}`;
 
-/** The resource that a cell still has. null if nothing is left. */
 export function leftAt(world: World, cell: Cell): Deposit | null {
   const deposit = depositAt(world, cell);
   const amount = (deposit?.amount ?? 0) - (world.taken[keyOf(cell)] ?? 0);
   return deposit === null || amount <= 0 ? null : { ...deposit, amount };
 }
 
-/** The remaining resources within a distance, nearest first. */
 export const leftAround = (world: World, centre: Cell, radius: number): readonly Deposit[] =>
   cellsAround(world, centre, radius)
     .flatMap((cell) => leftAt(world, cell) ?? [])
