@@ -36,7 +36,6 @@ function unrelatedCosines(vectors: ReadonlyArray<readonly [Float32Array, Float32
   return cosines;
 }
 
-/** The fitted calibration, or null if a kind of pair is missing or the embedder can't distinguish the kinds. */
 function fit(scored: readonly ScoredPair[], unrelated: readonly number[]) {
   const fitted = fitCalibration(scored, unrelated);
   if (!fitted) return null;

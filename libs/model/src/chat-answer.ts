@@ -84,7 +84,7 @@ export class AnswerAssembler {
     }
   }
 
-  /** The beginning of the text that still fits into the maximum. It is cut between characters. */
+  /** Cuts the text to the room that is left, between characters. */
   #fitting(text: string): string {
     const bytes = Buffer.byteLength(text);
     if (bytes <= this.#room) {
@@ -100,7 +100,6 @@ export class AnswerAssembler {
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The text of a message's content: a string, a text part, or a list of these. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (Array.isArray(content)) return content.map(textOf).join('');
@@ -113,7 +112,6 @@ function count(usage: Json, ...names: string[]): number | null {
   return value === undefined ? null : Math.round(value);
 }
 
-/** All texts of a request. Its tokens are estimated from them. */
 export function requestText({ messages, tools = [] }: ChatRequest): string {
   const texts = messages.flatMap(({ content, toolCalls = [] }) => [content, ...toolCalls.map((call) => call.arguments)]);
   return [...texts, ...tools.map((tool) => JSON.stringify(tool))].join('');

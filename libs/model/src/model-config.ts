@@ -51,7 +51,7 @@ export function connectionOf(config: z.infer<typeof connectionConfig>) {
   };
 }
 
-export const wrongSetting = (field: string, description: string) =>
+const wrongSetting = (field: string, description: string) =>
   new EtudeError('FAILED_PRECONDITION', `${field} ${description}.`, { violations: [{ field, description }] });
 
 const fraction = () => z.coerce.number().min(0).max(1).optional();
@@ -188,7 +188,7 @@ export const modelConfig = connectionConfig.extend(embedderConfig.shape).extend(
   /** Most bytes of a model's answer. A longer answer is cut off. */
   ETUDE_MODEL_ANSWER_MAX_BYTES: z.coerce.number().int().min(1_000).max(16_777_216).default(1_048_576),
 });
-export type ModelConfig = z.infer<typeof modelConfig>;
+type ModelConfig = z.infer<typeof modelConfig>;
 
 /** Makes the chat model that the settings choose. It connects later. @throws EtudeError FAILED_PRECONDITION if a needed key or model isn't set */
 export function chatModelFrom(config: ModelConfig, tracing = UNTRACED): ChatModel {

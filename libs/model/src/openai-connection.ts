@@ -6,7 +6,7 @@ import { parsedJson } from '@etude/contracts/json';
 import { quoted, refusal, ServerAnswer, type ServerContext, serverName } from './server-answer.js';
 import { type RetryPolicy, type RetryTimers, withRetries } from './retry.js';
 
-export interface CallLimits {
+interface CallLimits {
   /** The longest time without data from the server, before or within its answer. */
   readonly idleTimeoutMs: number;
   /** The longest time from the request to the end of its answer. It includes the wait for a free connection. */
@@ -16,7 +16,6 @@ export interface CallLimits {
 export interface ConnectionOptions {
   /** Address of the server. It usually ends with `/v1`. */
   readonly baseUrl: string;
-  /** If absent, no Authorization header is sent. */
   readonly apiKey?: string;
   /** The most connections, and so the most calls at the same time. Further calls wait. */
   readonly concurrency: number;
@@ -38,7 +37,6 @@ const IDLE_HTTP_MS = 1_000;
 /** An idle HTTPS connection stays open longer, because opening one costs round trips, and HTTPS servers have more threads. */
 const IDLE_HTTPS_MS = 4_000;
 
-/** Sends one request with `body` to a path below the base URL. */
 export type Send = (path: string, body: unknown) => Promise<ServerAnswer>;
 
 /** Calls one OpenAI-compatible server. It limits concurrent calls, keeps connections alive, retries, and throws typed errors. */
@@ -87,7 +85,6 @@ export class OpenAiConnection {
     this.#agent.destroy();
   }
 
-  /** Posts `body` as JSON to a path below the base URL, or gets the path if there is no body. */
   async #send(path: string, body: unknown, caller: AbortSignal): Promise<ServerAnswer> {
     const { baseUrl, limits, socketPath } = this.options;
     const url = new URL(baseUrl);

@@ -16,7 +16,6 @@ export const rerankConfig = connectionConfig.pick({ ETUDE_MODEL_CONCURRENCY: tru
 });
 type RerankConfig = z.infer<typeof rerankConfig>;
 
-/** The reranking server in the settings, or null if there is none. Opens no connection yet. */
 export function rerankServerFrom(config: RerankConfig): Reranker | null {
   const { ETUDE_RERANK_BASE_URL: baseUrl, ETUDE_RERANK_API_KEY: apiKey, ETUDE_RERANK_MODEL: model } = config;
   if (baseUrl === undefined) return null;

@@ -18,7 +18,6 @@ const RETRY_AFTER_MAX_MS = 60_000;
 /** Tests replace this, so that they don't wait. */
 export interface RetryTimers {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** A number from 0 to 1. */
   random(): number;
 }
 

@@ -15,7 +15,6 @@ export const ChatBody = z.looseObject({
 });
 export type ChatBody = z.infer<typeof ChatBody>;
 
-/** The parts of a request that the rules of a script look at. */
 export interface Conversation {
   readonly messages: ReadonlyArray<{ readonly role: string; readonly text: string }>;
   /** Digest of the request's body, without the fields for streaming. */

@@ -73,7 +73,6 @@ export const Script = z.strictObject({
 
 /** A parsed script. Times are in ms. */
 export type Script = z.output<typeof Script>;
-/** A script in the form in which its author writes it. */
 export type ScriptInput = z.input<typeof Script>;
 export type ScriptRule = z.output<typeof ScriptRule>;
 export type ScriptAnswer = z.output<typeof ScriptAnswer>;
@@ -96,7 +95,6 @@ export function parseScript(text: string, source: string): Script {
   throw new EtudeError('INVALID_ARGUMENT', `${source} is wrong; see docs/scripted-model.md:\n${z.prettifyError(parsed.error)}`);
 }
 
-/** Checks a script that was not read from a file. */
 export function checkScript(script: unknown): Script {
   return parseScript(JSON.stringify(script), 'script');
 }

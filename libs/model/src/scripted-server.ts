@@ -7,7 +7,7 @@ import { approximateTokens } from '@etude/domain/model-answer';
 import { checkScript, type ScriptInput } from './script.js';
 import { ChatBody, type Conversation, conversationOf, filled, type Match, ScriptMatcher } from './script-matching.js';
 
-export interface ScriptedModelOptions {
+interface ScriptedModelOptions {
   readonly script: ScriptInput;
   /** Names the script in messages. */
   readonly source?: string;
@@ -23,7 +23,6 @@ interface ScriptedCall {
   /** `aborted` means that the caller closed the connection before everything was sent. */
   answered: 'pending' | 'fully' | 'aborted';
   readonly status: number;
-  /** The `digest` of the call's conversation. */
   readonly bodyDigest: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -79,7 +78,6 @@ export async function startScriptedModel({
 
 interface ScriptedModel {
   readonly name: string;
-  /** Names the script in messages. */
   readonly source: string;
   readonly matcher: ScriptMatcher;
   readonly calls: ScriptedCall[];

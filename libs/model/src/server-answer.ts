@@ -37,7 +37,6 @@ export class ServerAnswer {
     }
   }
 
-  /** The text of the body. Reading stops when it is longer than `charsMax`. */
   async whole(charsMax: number): Promise<string> {
     let text = '';
     for await (const part of this.text()) if ((text += part).length > charsMax) break;
@@ -98,7 +97,6 @@ export function quoted(message: string, { apiKey }: ServerContext): string {
   return clean.length > MESSAGE_CHARS_MAX ? `${clean.slice(0, MESSAGE_CHARS_MAX)}…` : clean;
 }
 
-/** The typed error for a fault. A refusal names the setting to check. */
 export function faultError(fault: ServerFault, context: ServerContext): EtudeError {
   const code = codeOf(fault);
   const said = quoted(fault.message, context);
@@ -136,7 +134,7 @@ function retryAfterMs(headers: IncomingHttpHeaders, nowMs: number): number | und
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }
 
-/** Reads the value of `error` in an answer. Servers send it in different forms. */
+/** @param error the value of `error` in an answer; servers send it in different forms */
 export function faultIn(error: unknown): ServerFault {
   if (typeof error === 'string') return { status: 500, message: error };
   const { message, code, status, type } = (error ?? {}) as Record<string, unknown>;

@@ -1,7 +1,6 @@
 import { parsedJson } from '@etude/contracts/json';
 import type { ChatMessage, ChatResponse, ChatTool, ChatToolCall } from '@etude/domain/ports/model';
 
-/** The received parts of a streamed answer's calls, by the calls' index. */
 export type CallParts = Map<number, ChatToolCall>;
 
 /** The calls in order. A call without an id gets one from its position. */
@@ -41,7 +40,6 @@ You can call these tools. To call one, answer with a fenced block whose language
 
 Several blocks are several calls. Their results come in the next message.`;
 
-/** The messages for a server without function calling. Tools, calls and results become text. */
 export function messagesAsText(messages: readonly ChatMessage[], tools: readonly ChatTool[]): ReadonlyArray<Record<string, unknown>> {
   const described = tools.map(({ name, description, inputSchema }) => `- ${name}: ${description}\n  ${JSON.stringify(inputSchema)}`);
   const plain = messages.map(({ role, content, toolCalls = [] }) => {
@@ -69,7 +67,6 @@ function joinedByRole(messages: ReadonlyArray<{ readonly role: string; readonly 
 
 const BLOCK = /^```tool[ \t]*\n([^]*?)^```[ \t]*$/gm;
 
-/** Reads the calls in an answer's text. A block that is not a call stays in the text. */
 export function calledInText<A extends Pick<ChatResponse, 'text' | 'toolCalls'>>(answer: A): A {
   const calls: ChatToolCall[] = [];
   const text = answer.text.replaceAll('\r\n', '\n').replace(BLOCK, (block: string, inside: string) => {

@@ -7,7 +7,7 @@ interface Server {
   readonly model: string | undefined;
 }
 
-/** Returns the model with a span for each call, which includes retries. It follows OpenTelemetry's conventions for GenAI clients. */
+/** A span covers a call with its retries. It follows OpenTelemetry's conventions for GenAI clients. */
 export function traced(chat: ChatModel, tracing: Tracing, to: Server): ChatModel {
   return {
     chat: (request, signal) =>
@@ -21,7 +21,6 @@ export function traced(chat: ChatModel, tracing: Tracing, to: Server): ChatModel
   };
 }
 
-/** Returns the embedder with a span for each call to its server, like `traced`. */
 export function tracedEmbedder(embedder: Embedder, tracing: Tracing, { server, model }: Server): Embedder {
   const values = {
     'gen_ai.operation.name': 'embeddings',
@@ -62,7 +61,6 @@ const answered = ({ model, inputTokens, outputTokens, finishReason, toolCalls, c
 const reasonOf = ({ finishReason, toolCalls = [] }: Pick<ChatResponse, 'finishReason' | 'toolCalls'>) =>
   toolCalls.length > 0 ? 'tool_call' : finishReason;
 
-/** A message in the JSON form of the conventions: a role with parts. */
 function messageOf({ role, content, toolCalls = [], toolCallId: id }: ChatMessage) {
   if (role === 'tool') return { role, parts: [{ type: 'tool_call_response', id, response: content }] };
   const calls = toolCalls.map((call) => ({ type: 'tool_call', id: call.id, name: call.name, arguments: call.arguments }));

@@ -24,7 +24,7 @@ export const TEXT_CHARS_MAX = 16_000;
 /** The folder into which `./etude` puts the model's files. */
 export const DEFAULT_FOLDER = fileURLToPath(new URL('../../../../.etude/cache/embedder', import.meta.url));
 /** The model's graph without its weights, written by `tools/embedding-graph`. */
-export const GRAPH_PATH = fileURLToPath(new URL('../../graphs/all-minilm-l6-v2.onnx', import.meta.url));
+const GRAPH_PATH = fileURLToPath(new URL('../../graphs/all-minilm-l6-v2.onnx', import.meta.url));
 
 /** Names of the model's files that are missing in `folder` or have a wrong length. Digests are checked when files are fetched. */
 export function missingFiles(folder: string): string[] {
