@@ -16,7 +16,7 @@ export const SENTENCE_MODEL = {
 
 /** The built-in embedders, by name in settings. The value names the model in memory's vectors. */
 const BUILT_IN_EMBEDDERS = { sentence: SENTENCE_MODEL.name, lexical: 'lexical-hash-1' } as const;
-export type BuiltInEmbedder = keyof typeof BUILT_IN_EMBEDDERS;
+type BuiltInEmbedder = keyof typeof BUILT_IN_EMBEDDERS;
 
 /** The built-in embedder with this name or model name; null for a model of an embeddings server. */
 export function builtInOf(name: string): BuiltInEmbedder | null {

@@ -1,5 +1,5 @@
 /** Who causes an error. The gateway returns errors of the caller; errors of the system reach the queue. */
-export type Fault = 'caller' | 'system';
+type Fault = 'caller' | 'system';
 
 interface ErrorKind {
   readonly grpc: number;

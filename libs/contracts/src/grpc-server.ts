@@ -25,7 +25,7 @@ export interface ServedCall {
 /** The handlers of a service. `C` is the context that `open` makes of each call. */
 export type ServiceHandlers<S extends DescService, C> = { readonly [K in keyof S['method']]: Handler<S['method'][K], [C]> };
 
-export interface ServingSettings<C> {
+interface ServingSettings<C> {
   /** Authenticates the caller before every handler. Errors that it throws become the status of the call. */
   open(call: ServedCall, method: DescMethod): C | Promise<C>;
   /** Checks the bytes of a request, once `open` has admitted the call. Errors that it throws become the status of the call. */

@@ -32,7 +32,7 @@ export const SkillName = z
     'must start with a small letter and hold only small letters, digits and "_", at most 80 characters; such as "sum_of_squares"',
   );
 
-export const rolloutIdOf = (taskId: string, n = 1) => `${taskId}-r${n}`;
+export const rolloutIdOf = (taskId: string) => `${taskId}-r1`;
 export const taskIdOf = (rolloutId: string) => rolloutId.slice(0, rolloutId.lastIndexOf('-r'));
 
 /** The task of an execution with the id `<rollout>.<step>`; null if it runs for no task, such as to verify a skill. */

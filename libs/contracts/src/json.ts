@@ -15,12 +15,10 @@ function isJson(value: unknown): boolean {
   return true;
 }
 
-/** Any JSON value. Keeps all keys, including "__proto__". */
 export const Json = z.unknown().refine(isJson, 'must be JSON') as unknown as z.ZodType<Json>;
 
 const isJsonObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value);
 
-/** Any JSON object. Keeps all keys, including "__proto__". */
 export const JsonObject = z.unknown().refine(isJsonObject, 'must be an object') as unknown as z.ZodType<Record<string, Json>>;
 
 /** The value of a JSON text; undefined for any other text. */
@@ -32,7 +30,6 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** Whether lists and objects are nested deeper than this many levels. Protobuf decoders have a lower limit than JSON parsers. */
 export function isDeeper(data: unknown, levels: number): boolean {
   if (typeof data !== 'object' || data === null) return false;
   return levels === 0 || Object.values(data).some((value) => isDeeper(value, levels - 1));

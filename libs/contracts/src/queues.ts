@@ -130,7 +130,6 @@ export const SkillVerify = queue({
   timeoutMs: 600_000,
 });
 
-/** The payload of the job that verifies this version. @param round see `SkillVerify` */
 export function verificationOf(
   { scope: { tenant, agent, user }, name, version, digest }: Pick<Skill, 'scope' | 'name' | 'version' | 'digest'>,
   round?: number,

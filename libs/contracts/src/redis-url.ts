@@ -16,7 +16,7 @@ export interface RedisAddress {
  * acknowledged. `sentinel-user`, `sentinel-password`: for the sentinels.
  */
 const OPTIONS = ['ca', 'cert', 'key', 'replicas', 'sentinel-user', 'sentinel-password'] as const;
-export type RedisUrlOption = (typeof OPTIONS)[number];
+type RedisUrlOption = (typeof OPTIONS)[number];
 
 const FORM = /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 const HOST = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/;

@@ -26,7 +26,6 @@ export function encodeStatus(error: EtudeError): Buffer {
   return Buffer.from(toBinary(StatusSchema, create(StatusSchema, { code: kind.grpc, message: error.message, details })));
 }
 
-/** Whether the error is the one that grpc-js makes for a failed call. */
 export const isServiceError = (error: unknown): error is ServiceError =>
   error instanceof Error && typeof (error as Partial<ServiceError>).code === 'number' && 'metadata' in error;
 
@@ -70,7 +69,6 @@ function cut(text: string, bytesMax: number): string {
   return `${kept.toWellFormed()}...`;
 }
 
-/** Cuts an error to the size that a status can carry. */
 export function boundedError({ code, message, details }: EtudeError): EtudeError {
   const { field, violations, metadata, ...rest } = details;
   const some = violations?.slice(0, VIOLATIONS_MAX).map((one) => ({

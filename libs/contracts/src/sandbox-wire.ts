@@ -28,7 +28,7 @@ import { fromWire, givenIn, toWire } from './wire/messages.js';
 import { invalidField } from './wire/validation.js';
 
 export type ExecuteEventInit = MessageInitShape<typeof ExecuteEventSchema>;
-export type AnswerToolCallInit = MessageInitShape<typeof AnswerToolCallRequestSchema>;
+type AnswerToolCallInit = MessageInitShape<typeof AnswerToolCallRequestSchema>;
 export type SandboxFileInit = MessageInitShape<typeof SandboxFileSchema>;
 export type DownloadFileInit = MessageInitShape<typeof DownloadFileResponseSchema>;
 
@@ -39,7 +39,6 @@ export const sandboxLimitsOf = (limits: LimitsMessage | undefined): Partial<Sand
 export const sandboxMessage = (session: SandboxSession): MessageInitShape<typeof SandboxSchema> =>
   toWire(SandboxSchema, { ...session, name: sandboxName(session.id) });
 
-/** Why a session that has ended takes no more calls. */
 export function endedError({ id, state, stateReason }: Pick<SandboxSession, 'id' | 'state' | 'stateReason'>): EtudeError {
   const how = state === 'lost' ? `was lost: ${stateReason}` : state === 'expired' ? 'expired; renew a sandbox in time' : 'was closed';
   return new EtudeError('FAILED_PRECONDITION', `${sandboxName(id)} ${how}. Create another sandbox.`, {
@@ -128,5 +127,4 @@ export function displayOf({ text, json }: RichOutput): Display {
   return { ...text, ...Object.fromEntries(values) };
 }
 
-/** The scratchpad in a message of this server. */
 export const scratchpadOf = (message: ScratchpadMessage): Scratchpad => fromWire(Scratchpad, ScratchpadSchema, message);

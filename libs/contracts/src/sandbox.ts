@@ -151,7 +151,6 @@ export type ExecutionResult = z.infer<typeof ExecutionResult>;
 const SESSION_TTL_MS_MAX = 24 * 3_600_000;
 export const SESSION_TTL_MS_DEFAULT = 600_000;
 const LABELS_MAX = 64;
-/** Size of one chunk in an upload or download. */
 export const FILE_CHUNK_BYTES_MAX = 512 * 1024;
 
 /** The request to open a session. Repeating a `requestId` returns the same session. */

@@ -63,7 +63,6 @@ export const SECRET_RULE_PREFIX = 'secret/';
 export const SkillFinding = z.strictObject({
   /** The analyser, such as "ruff" or "secretlint". */
   analyser: z.string(),
-  /** The analyser's name for the rule. */
   rule: z.string(),
   /** A skill with an "error" is never approved automatically. */
   severity: z.enum(['info', 'warning', 'error']),
@@ -119,7 +118,6 @@ export type SkillOriginKind = z.infer<typeof SkillOriginKind>;
 /** Parts of Etude that histories name as actors. A version without a named author shows its origin. */
 const SYSTEM_ACTORS: readonly string[] = [...SKILL_ORIGINS, 'verification', 'architect', 'pruning'];
 
-/** Whether this is the name of a part of Etude, in any case. */
 export const isSystemActor = (name: string): boolean => SYSTEM_ACTORS.includes(name.trim().toLowerCase());
 
 /** The name of a JWT's subject in histories. Callers may have chosen the subject, so the name has a form that no key or tenant has. */

@@ -19,7 +19,6 @@ const FunctionCase = z.strictObject({
   expected: Json,
   public: z.boolean().default(false),
 });
-/** Keywords of Python 3, which can't be the name of a function. */
 const KEYWORDS = new Set(
   'False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
     ' ',
@@ -33,7 +32,6 @@ const identifier = z
 /** Linux's limit for one part of a path. */
 const NAME_MAX_BYTES = 255;
 const partsOf = (path: string) => path.split('/');
-/** A path below the working directory. */
 const FilePath = z
   .string()
   .min(1)
@@ -189,7 +187,6 @@ export type TaskResult = z.infer<typeof TaskResult>;
 export const isUnjudged = ({ verdict, casesTotal }: Pick<TaskResult, 'verdict' | 'casesTotal'>): boolean =>
   verdict === 'AC' && casesTotal === 0;
 
-/** The verdict as people and models read it. */
 export const verdictText = (judged: Pick<TaskResult, 'verdict' | 'casesTotal'>): string =>
   isUnjudged(judged) ? 'not judged' : judged.verdict;
 

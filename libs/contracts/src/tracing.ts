@@ -27,5 +27,4 @@ const NOTHING: Span = { set: () => undefined, setContent: () => undefined };
 
 export const UNTRACED: Tracing = { current: undefined, span: (_name, _start, work) => work(NOTHING) };
 
-/** The id of the trace in a `traceparent`; undefined where there is none. */
 export const traceIdOf = (traceparent: string | undefined): string | undefined => traceparent?.split('-')[1];

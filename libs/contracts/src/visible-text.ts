@@ -5,7 +5,6 @@ const UNSEEN = /^[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 
 export const isVisible = (text: string) => !UNSEEN.test(text);
 
-/** A trimmed text with at least one visible character. */
 export const VisibleText = z
   .string()
   .trim()

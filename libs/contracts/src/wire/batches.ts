@@ -1,5 +1,4 @@
-/** What one request or message may carry. */
-export interface BatchLimits {
+interface BatchLimits {
   readonly itemsMax?: number;
   /** The largest sum of the items' sizes. */
   readonly sizeMax?: number;

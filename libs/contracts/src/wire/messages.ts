@@ -56,7 +56,6 @@ const NAMES: Readonly<Record<string, string>> = {
   failedAt: 'failTime',
 };
 
-/** The field of a message for a key of the contracts. */
 const fieldFor = (desc: DescMessage, key: string): DescField | undefined => desc.field[NAMES[key] ?? key];
 
 /** The oneof of a message that has no other fields. */

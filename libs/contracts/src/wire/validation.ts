@@ -22,7 +22,6 @@ export function refuseAny(violations: readonly Violation[]): void {
   if (violations.length > 0) throw invalid(violations);
 }
 
-/** The schema without its defaults, wrappers and transforms. */
 export function unwrapped(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodPipe) return unwrapped(schema.in as z.ZodType);
   const isWrapper = [z.ZodDefault, z.ZodPrefault, z.ZodOptional, z.ZodNullable].some((wrapper) => schema instanceof wrapper);
@@ -93,10 +92,8 @@ export function boundedCount(value: number, field: string, { max, standard }: { 
   throw invalidField(field, `must be between 1 and ${max}, or 0 for the default of ${standard}, but is ${value}`);
 }
 
-/** Turns `attemptsMax` into `attempts_max`. */
 export const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Path of a field as the caller wrote it: `spec.evaluator.io_cases.cases[3].stdin`. */
 export function joinPath(parent: string, key: string | number): string {
   if (typeof key === 'number') return `${parent}[${key}]`;
   return parent ? `${parent}.${key}` : key;
