@@ -10,7 +10,6 @@ export interface GatewayCalls {
   readonly skills: Pick<ServiceClient<typeof Skills>, 'listSkills' | 'listSkillVersions' | 'exportSkill'>;
 }
 
-/** Code and message of a failed gateway call; null for any other error. */
 export function callFailure(error: unknown): { readonly code: ErrorCode; readonly message: string } | null {
   // A gateway in the same process throws EtudeErrors directly.
   if (error instanceof EtudeError) return { code: error.code, message: error.message };

@@ -7,8 +7,7 @@ import { etudeServer, type EtudeServerOptions } from './etude-server.js';
 import type { GatewayCalls } from './gateway-calls.js';
 import { refuseHttp } from './refuse-http.js';
 
-export interface HttpOptions extends EtudeServerOptions {
-  /** Called for refused requests and for failures while answering. */
+interface HttpOptions extends EtudeServerOptions {
   readonly onError: (error: Error) => void;
 }
 

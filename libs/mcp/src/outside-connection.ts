@@ -36,7 +36,7 @@ export class OutsideConnection {
     private readonly settings: OutsideSettings,
   ) {}
 
-  /** Lists the tools. A failure is returned in `problems`. @throws the signal's reason */
+  /** A failure is returned in `problems`. @throws the signal's reason */
   async list(signal: AbortSignal): Promise<OutsideListing> {
     try {
       const { tools, problems } = await unlessAborted(this.#tools(), signal);
@@ -48,7 +48,7 @@ export class OutsideConnection {
     }
   }
 
-  /** Calls a tool. A failure is returned as the outcome. @throws the signal's reason */
+  /** A failure is returned as the outcome. @throws the signal's reason */
   async call(tool: string, args: Readonly<Record<string, Json>>, signal: AbortSignal): Promise<OutsideOutcome> {
     try {
       const { tools } = await unlessAborted(this.#tools(), signal);
@@ -200,7 +200,6 @@ export class OutsideConnection {
 const isTimeout = (error: unknown) =>
   (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) || (error as Error | null)?.name === 'TimeoutError';
 
-/** The message of an error and of its causes. */
 function messagesOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // An error for several addresses has a code but no message.

@@ -8,7 +8,6 @@ const IDLE_MS = 600_000;
 
 interface Used {
   readonly connection: OutsideConnection;
-  /** Number of running calls. */
   busy: number;
   /** ms since 1970 */
   usedAt: number;
@@ -48,7 +47,6 @@ export class OutsideServers {
     return this.#with({ tenant, agent, server }, (connection) => connection.call(tool.slice(at + 1), args, signal));
   }
 
-  /** Closes the connections that were not used for `idleMs`. */
   async endIdle(idleMs = IDLE_MS): Promise<void> {
     const idle = [...this.#used].filter(([, { busy, usedAt }]) => busy === 0 && Date.now() - usedAt >= idleMs);
     for (const [key] of idle) this.#used.delete(key);

@@ -14,7 +14,6 @@ const Schema = JsonObject.refine(({ type }) => type === 'object', 'must describe
   .refine((schema) => !isDeeper(schema, DEPTH_MAX), `must have at most ${DEPTH_MAX} levels`)
   .refine((schema) => Buffer.byteLength(JSON.stringify(schema)) <= SCHEMA_MAX_BYTES, `must take at most ${SCHEMA_MAX_BYTES} bytes`);
 
-/** A tool as its server lists it. */
 const Told = z.object({
   name: z.string().regex(/^[A-Za-z0-9_./-]{1,128}$/, 'must hold only letters, digits, "_", ".", "/" and "-"'),
   description: z.string().optional(),
@@ -25,7 +24,6 @@ const Told = z.object({
 export interface CheckedTool extends OutsideTool {
   /** For the protocol's client, which checks structured results. */
   readonly definition: Tool;
-  /** Says what is wrong with the arguments; null: nothing. */
   readonly problemOf: (args: unknown) => string | null;
 }
 
@@ -66,7 +64,6 @@ export function checkedTool(server: string, told: unknown): CheckedTool {
 
 export const failure = (error: string): OutsideOutcome => ({ untrusted: true, success: false, error: cut(error, ERROR_MAX_CHARS) });
 
-/** The structured content if there is any, else the texts. Content of another kind is named by its type and size. */
 export function outcomeOf({ content, structuredContent, isError }: CallToolResult): OutsideOutcome {
   const text = content.map(textOf).join('\n');
   if (isError === true) return failure(text || 'the tool failed without saying why');

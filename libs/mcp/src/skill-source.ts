@@ -60,7 +60,6 @@ export class GatewaySkillSource implements SkillSource {
     return { metadata: this.caller.metadata, signal: mcpReq.signal, timeoutMs: TIMEOUT_MS };
   }
 
-  /** The folder of a URI, and the path in it; undefined if no such skill is active. */
   async #at(uri: string, context: ServerContext): Promise<{ folder: SkillFolder; path: string } | undefined> {
     const place = placeOf(uri);
     if (place === null) return undefined;

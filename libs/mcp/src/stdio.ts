@@ -12,7 +12,6 @@ export interface StdioOptions extends EtudeServerOptions {
   readonly stdout: Writable;
   /** Ends the server, like the end of its input. */
   readonly signal: AbortSignal;
-  /** Called for problems of the connection. */
   readonly onError: (error: Error) => void;
 }
 

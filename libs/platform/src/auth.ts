@@ -19,7 +19,6 @@ export interface Identity {
   readonly user?: string;
 }
 
-/** Whether these roles include the rights of `role`. */
 export function hasRole(roles: readonly Role[], role: Role): boolean {
   return roles.includes(role) || (role === 'reviewer' && roles.includes('operator'));
 }
@@ -47,7 +46,6 @@ interface Key extends Identity {
   readonly expiresAt: number;
 }
 
-/** A key that was added to the key file or removed from it. */
 export interface KeyChange {
   readonly tenant: string;
   readonly call: 'keys.added' | 'keys.removed';

@@ -86,7 +86,6 @@ export function readJsonFile<S extends z.ZodType>(what: string, path: string, sc
   throw fail(`is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message ?? 'unknown'}`);
 }
 
-/** A text that changes whenever the file changes; empty if there is no file. */
 function stampOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false, bigint: true });
   return stat === undefined ? '' : `${stat.ino} ${stat.mtimeNs} ${stat.size}`;

@@ -67,7 +67,7 @@ export async function startHealthServer(health: HealthChecks, host: string, port
   return server;
 }
 
-/** @throws EtudeError FAILED_PRECONDITION as `portError` */
+/** @throws EtudeError FAILED_PRECONDITION that names the setting of the port */
 export async function listenOn(
   server: Server,
   { host, port, setting }: { readonly host: string; readonly port: number; readonly setting: string },
@@ -78,7 +78,6 @@ export async function listenOn(
   });
 }
 
-/** The FAILED_PRECONDITION error for a port that could not be opened; it names the setting that changes the port. */
 export function portError(error: Error, host: string, port: number, setting: string): EtudeError {
   const why = error.message.includes('EADDRINUSE') ? 'is taken by another process' : `could not be opened (${error.message})`;
   const message = `Port ${port} on ${host} ${why}. Stop what uses it, or set ${setting} to another port.`;

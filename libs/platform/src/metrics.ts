@@ -30,7 +30,6 @@ export function gauges<L extends string>(
   });
 }
 
-/** A gauge without labels, whose value `collect` returns at each scrape. */
 export const gauge = ({ name, help, collect }: MetricOptions<never> & { collect: () => number }): Gauge =>
   gauges({ name, help, collect: async () => [{ labels: {}, value: collect() }] });
 

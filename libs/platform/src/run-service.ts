@@ -19,7 +19,6 @@ export interface ServiceOptions {
   readonly config: BaseConfig;
   readonly logger: ServiceLogger;
   readonly checks: Readonly<Record<string, HealthCheck>>;
-  /** Opens the service's own server. */
   readonly listen?: () => Promise<void>;
   /** Waits for work in progress, before the service closes. */
   readonly drain?: () => Promise<unknown>;
@@ -105,7 +104,6 @@ export async function runMain(name: string, start: () => Promise<unknown>): Prom
   }
 }
 
-/** The part of a service that takes jobs from queues. */
 export interface RunningWorker {
   checks(): Readonly<Record<string, HealthCheck>>;
   /** Takes no more jobs. Resolves when the running jobs have ended, or after `ms`. */

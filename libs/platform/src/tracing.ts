@@ -56,7 +56,6 @@ export async function startTracing(service: string, config: TracingConfig, logge
   return (tracing = measured(new OtelTracing(service, config, warn)));
 }
 
-/** The current trace, for a line of the log. */
 export const loggedTrace = (): { traceId?: string } => {
   const traceId = traceIdOf(tracing.current);
   return traceId === undefined ? {} : { traceId };
