@@ -106,7 +106,6 @@ export function findSecrets(text: string): readonly SkillFinding[] {
   }));
 }
 
-/** The text with every secret replaced by its rule, as "[masked: github]". */
 export function maskSecrets(text: string): string {
   if (text.length < SECRET_CHARS_MIN) return text;
   let end = 0;

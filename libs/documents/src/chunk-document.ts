@@ -2,12 +2,11 @@ import { EtudeError } from '@etude/contracts/errors';
 import type { ParsedDocument, Section } from './document.js';
 
 /** About 250 tokens. A small sentence embedder reads at most that much, headings included. */
-export const CHUNK_CHARS_MAX = 1_200;
+const CHUNK_CHARS_MAX = 1_200;
 /** Maximum number of chunks of one document: about 20 million characters of prose. Each chunk is embedded and stored separately. */
-export const CHUNKS_MAX = 20_000;
+const CHUNKS_MAX = 20_000;
 
-/** A piece of a section, small enough to be embedded and found by its content. */
-export interface Chunk extends Section {
+interface Chunk extends Section {
   /** Counted from 0, in the order of the document. */
   readonly index: number;
 }

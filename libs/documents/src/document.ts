@@ -96,7 +96,6 @@ export class SectionBuilder {
     this.open = { headings: this.path.map((heading) => heading.text), level, blocks: [], page };
   }
 
-  /** Adds a paragraph, a list, a table or a piece of code. Empty blocks are skipped. */
   block(text: string, page: number | null = null): void {
     const trimmed = text.replace(/^(?:[ \t]*\n)+/, '').trimEnd();
     if (trimmed === '') return;

@@ -56,7 +56,6 @@ function parseText(text: string, name: string): ParsedDocument {
 const AS_HTML = { allowDangerousHtml: true, extensions: [gfmTable()], htmlExtensions: [gfmTableHtml()] };
 const PIECE_CHARS_MIN = 200_000;
 
-/** Parses Markdown with tables, front matter and embedded HTML. The Markdown becomes HTML, whose headings and blocks are read. */
 function parseMarkdown(text: string, name: string): ParsedDocument {
   const { title, body } = splitFrontMatter(text);
   const builder = new SectionBuilder(name);

@@ -22,12 +22,11 @@ export function parseHtml(text: string, name: string): ParsedDocument {
   return builder.build(title ? textOf(title) : null);
 }
 
-/** Adds the headings and blocks of a piece of HTML to a document. @throws EtudeError PAYLOAD_TOO_LARGE */
+/** @throws EtudeError PAYLOAD_TOO_LARGE */
 export function addHtml(html: string, builder: SectionBuilder): void {
   new HtmlWalk(builder).whole(parseFragment(html));
 }
 
-/** Reads the headings and blocks below a node, in their order. */
 class HtmlWalk {
   private inline = '';
 
@@ -109,7 +108,6 @@ function languageOf(pre: Element): string {
   return /\b(?:language|lang)-([\w+#-]+)/.exec(classes)?.[1] ?? '';
 }
 
-/** The caption and rows of a table. A table within a cell becomes the cell's text. */
 function rowsOf(node: Element): string[] {
   return node.childNodes.flatMap((child): string[] => {
     if (!('tagName' in child) || isHidden(child)) return [];

@@ -81,7 +81,6 @@ function levelsByOutline(lines: readonly Line[], outline: readonly OutlineEntry[
   );
 }
 
-/** The first lines of this list, as many as make up the title together; empty if they don't. */
 function titleAt(lines: readonly Line[], title: string): readonly Line[] {
   for (let count = 1; count <= lines.length; count++) {
     const text = bare(
@@ -104,7 +103,7 @@ function levelsByLook(lines: readonly Line[], body: { readonly size: number; rea
   return new Map(headings.map((line) => [line, sizes.indexOf(line.size) + 1]));
 }
 
-/** The usual distance between two lines. Larger gaps separate paragraphs. */
+/** The usual distance between two lines, in points. */
 function leadingOf(lines: readonly Line[]): number {
   const gaps = lines.map((line, i) => line.y - (lines[i - 1]?.y ?? line.y)).filter((gap) => gap > 0);
   return gaps.toSorted((a, b) => a - b)[gaps.length >> 2] ?? 12;

@@ -16,7 +16,7 @@ export interface Line {
   readonly atEdge: boolean;
 }
 
-export interface PdfText {
+interface PdfText {
   readonly title: string | null;
   readonly pages: ReadonlyArray<readonly Line[]>;
   readonly outline: readonly OutlineEntry[];
@@ -103,7 +103,6 @@ export interface OutlineEntry {
 
 const ENTRIES_MAX = 5_000;
 
-/** The outline in order, without entries that lead to no page; empty where the PDF has none. */
 async function outlineOf(pdf: Pdf): Promise<readonly OutlineEntry[]> {
   const entries: OutlineEntry[] = [];
   const left = await pdf.getOutline().then((items) => placed(items ?? [], 1));

@@ -36,7 +36,6 @@ export class FileCollector {
   readonly #places = new Map<string, string>();
   #bytes = 0;
 
-  /** Checks a path. Returns whether its file belongs to the folder. */
   wants(path: string): boolean {
     checkPath(path);
     if (LITTER.test(path)) return false;

@@ -48,7 +48,7 @@ async function unzip(bytes: Uint8Array, collector: FileCollector): Promise<void>
 
 const ODD = 'file whose mode does not fit its name';
 
-/** The kind of a zip entry by its Unix mode. Without a mode, its name tells whether it is a folder. */
+/** The upper half of the attributes is the Unix mode, or 0 if there is none. */
 function zipKind(entry: Entry, folder: boolean): string {
   const mode = (entry.externalFileAttributes >>> 16) & 0o170000;
   if (mode === 0) return folder ? 'directory' : 'file';

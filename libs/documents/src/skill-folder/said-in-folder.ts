@@ -48,7 +48,7 @@ export function extrasOf(files: readonly FolderFile[], { name, kind }: Pick<Skil
   return files.filter(({ path }) => !own.includes(path));
 }
 
-/** The skill's name. Refuses an `etude-name` that doesn't match the format's name, so that all readers see the same skill. */
+/** Refuses an `etude-name` that doesn't match the format's name, so that all readers see the same skill. */
 function nameIn({ name, metadata = {} }: Frontmatter): string {
   const own = metadata['etude-name'];
   if (own !== undefined && formatName(own) !== name)
@@ -79,7 +79,6 @@ function fieldsIn(metadata: Readonly<Record<string, string>>): Partial<SkillPart
   );
 }
 
-/** The format's fields and metadata for which Etude has no field. */
 function metadataOf({ name: _name, description: _description, metadata = {}, ...fields }: Frontmatter): NonNullable<Skill['metadata']> {
   const foreign = Object.entries(metadata).filter(([key]) => !key.startsWith('etude-'));
   const own = metadata['etude-metadata'];

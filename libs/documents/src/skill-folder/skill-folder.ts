@@ -131,7 +131,6 @@ function isForeign(value: unknown): value is Record<string, string> {
   return entries.length > 0 && entries.every(([key, text]) => typeof text === 'string' && !key.startsWith('etude-'));
 }
 
-/** The body of SKILL.md: a procedure's text, or a short description of the code. */
 function bodyOf({ name, kind, code, entryPoint, description }: SkillParts): string {
   if (kind === 'procedure') return code;
   const how = entryPoint

@@ -62,7 +62,7 @@ export function skillNameOf(formatted: string): string {
   return /^[a-z]/.test(name) ? name : `skill_${name}`;
 }
 
-/** A description in the format: at most 1,024 characters, and not empty. */
+/** The format allows 1 to 1,024 characters. */
 export function formatDescription(description: string, name: string): string {
   const text = description.trim();
   if (text === '') return name;
@@ -76,7 +76,6 @@ const TOKENS_MAX = 4_000;
 const NAME = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const FRONTMATTER = /^---[^\S\n]*\n([^]*?)\n---[^\S\n]*(?:\n|$)/;
 
-/** A text of at most `max` characters that is not blank. */
 const textOf = (max: number) =>
   z.string().refine((text) => text.trim() !== '' && Array.from(text).length <= max, `must be a text of at most ${max} characters`);
 
