@@ -49,7 +49,6 @@ export async function purgeFile({ path, lockWaitMs }: StoreFile): Promise<readon
   ];
 }
 
-/** Rewrites the file in a thread, so that the process stays responsive. */
 function rewriteInThread(workerData: { readonly path: string; readonly lockWaitMs: number }): Promise<Outcome> {
   // The thread's file is next to this file and has the same extension, built or not.
   const worker = new Worker(new URL(`./purge-thread${extname(import.meta.url)}`, import.meta.url), { workerData, execArgv: [] });

@@ -1,7 +1,7 @@
 import type { MemoryLayer } from '@etude/contracts/task';
-import type { StoreQuery } from '../record-store.js';
+import { RECORD_TEXTS_MAX, type StoreQuery } from '../record-store.js';
 import { type Condition, filterCondition, kindCodes, layerCode, looksUp } from './record-rows.js';
-import { codeTable, TEXTS_MAX, vectorTable } from './store-schema.js';
+import { codeTable, vectorTable } from './store-schema.js';
 import type { TenantRows, Value } from './tenant-rows.js';
 import { chanceDistanceOf, CODE_BITS, codeDistanceOf } from './vector-code.js';
 import { cosineOf, recordOfVector, type VectorBytes } from './vectors.js';
@@ -98,7 +98,7 @@ export function cosinesOf(rows: TenantRows, model: number, { direction }: Vector
 
 /** A condition that the vector `near` belongs to a record. */
 function ofRecord(id: string): string {
-  return `near.id BETWEEN ${id} * ${TEXTS_MAX} AND ${id} * ${TEXTS_MAX} + ${TEXTS_MAX - 1}`;
+  return `near.id BETWEEN ${id} * ${RECORD_TEXTS_MAX} AND ${id} * ${RECORD_TEXTS_MAX} + ${RECORD_TEXTS_MAX - 1}`;
 }
 
 /** How many searchable records a tenant has in a layer, how many of them have words, and how many texts they have. */
@@ -114,10 +114,7 @@ export function layerSize(rows: TenantRows, layer: MemoryLayer): LayerSize | nul
   return rows.all<LayerSize>(sql, { layer: layerCode(layer) })[0] ?? null;
 }
 
-/**
- * The vectors of the nearest codes. For each code that it picks, sqlite-vec scans a whole chunk, which costs more than comparing codes. A
- * distance limit keeps the picks few.
- */
+/** For each code that it picks, sqlite-vec scans a whole chunk. That costs more than comparing codes, so a distance limit keeps the picks few. */
 function nearestCodes(
   rows: TenantRows,
   { layer, query, vector, model }: NearestQuery,
@@ -137,9 +134,7 @@ function nearestCodes(
   return found.map(([id, differing, distance]) => ({ record: recordOfVector(id), differing, cosine: cosineOf(distance) }));
 }
 
-/**
- * The query's filter on the columns that are stored with the codes. Other fields are looked up first, so that nothing is filtered after the limit.
- */
+/** Filters on columns stored with the codes. Other fields are looked up first, so that nothing is filtered after the limit. */
 function codeCondition(layer: MemoryLayer, query: StoreQuery, model: number): Condition {
   const { createdSince, createdBefore, worthMin, where } = query;
   const values: Record<string, Value> = {};
@@ -159,7 +154,6 @@ function codeCondition(layer: MemoryLayer, query: StoreQuery, model: number): Co
   return { sql: `${sql} AND codes.id IN (${ids})`, values: { ...values, ...looked.values } };
 }
 
-/** The closest vector of each record, nearest first. */
 function closestPerRecord(seen: readonly Near[]): Near[] {
   const closest = new Map<number, Near>();
   for (const near of seen.toSorted((a, b) => b.cosine - a.cosine)) if (!closest.has(near.record)) closest.set(near.record, near);

@@ -117,7 +117,6 @@ function fieldsCondition({ where = {} }: RecordFilter, values: Record<string, Va
     .join('');
 }
 
-/** Columns of `record` and `record_body`, and the names of the owners. `user` is null for a record without a user. */
 const STORED_COLUMNS = `record.kind AS kind, record_key AS key, created_at AS createdAt, worth, shown, revision, fields, title, text,
   sources, body, (SELECT name FROM principal WHERE principal.id = agent) AS agent, (SELECT name FROM principal WHERE principal.id = user) AS user`;
 

@@ -1,6 +1,5 @@
-import type { Change, Fields, Owners, RecordFilter, Model } from '../record-store.js';
+import { type Change, type Fields, type Model, type Owners, RECORD_TEXTS_MAX, type RecordFilter } from '../record-store.js';
 import { bodyValues, deleteFields, filterCondition, insertFields, kindCode, kindCodes, layerCode, layerCondition } from './record-rows.js';
-import { TEXTS_MAX } from './store-schema.js';
 import type { TenantRows, Values } from './tenant-rows.js';
 import { deleteVectors, insertVectors, updateVectors, type VectorBytes, vectorBytes, type VectorTraits } from './vectors.js';
 import { deleteWords, insertWords } from './words.js';
@@ -28,10 +27,10 @@ export function prepareChange(tenant: string, change: Change, model: Model): Pre
   requireOwn(tenant, record.scope);
   const kind = kindCode(record.layer, record.kind);
   const indexed = change.do === 'update' ? [] : change.indexed;
-  if (indexed.length > TEXTS_MAX) {
+  if (indexed.length > RECORD_TEXTS_MAX) {
     throw new EtudeError(
       'INVALID_ARGUMENT',
-      `record ${record.key} has ${indexed.length} searchable texts; at most ${TEXTS_MAX} are allowed`,
+      `record ${record.key} has ${indexed.length} searchable texts; at most ${RECORD_TEXTS_MAX} are allowed`,
     );
   }
   const vectors = indexed.map(({ vector }) => vectorBytes(vector, model));
@@ -78,7 +77,6 @@ export function knownRecord(rows: TenantRows, kind: number, key: string): KnownR
   )[0];
 }
 
-/** Returns false if the key is taken. */
 function insert(rows: TenantRows, model: number, prepared: PreparedChange, late: Late): boolean {
   const { kind, vectors, terms, change } = prepared;
   const { record } = change;
@@ -194,7 +192,6 @@ const BATCH = 200;
 /** The pause between transactions, in which this process renews its locks and others write. */
 const PAUSE_MS = 5;
 
-/** Removes records with everything that belongs to them. Returns their number. */
 export async function removeRecords(file: StoreFile, owners: Owners, layer: MemoryLayer, filter: RecordFilter): Promise<number> {
   if (kindCodes(layer, filter.kinds).length === 0) return 0;
   const { sql, values } = filterCondition(filter);
@@ -227,7 +224,6 @@ function removeBatch(rows: TenantRows, layer: MemoryLayer, condition: string, va
   return doomed.length;
 }
 
-/** Deletes the names of agents, users and the tenant if they have no records left. */
 function forgetNames(rows: TenantRows): void {
   rows.run(
     `DELETE FROM principal WHERE tenant = :tenant AND id NOT IN (SELECT agent FROM record WHERE tenant = :tenant

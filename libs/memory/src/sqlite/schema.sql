@@ -23,7 +23,7 @@ CREATE TABLE record_field (
   PRIMARY KEY (tenant, field, value, record)
 ) WITHOUT ROWID;
 -- Notes which records each model has embedded, and how many of their texts have a vector. `vectorTable` has the vectors and `codeTable`
--- their codes, both under `record * TEXTS_MAX + index of the text`.
+-- their codes, both under `record * RECORD_TEXTS_MAX + index of the text`.
 CREATE TABLE embedding (
   model INTEGER NOT NULL, record INTEGER NOT NULL, tenant INTEGER NOT NULL, vectors INTEGER NOT NULL, PRIMARY KEY (model, record)
 ) WITHOUT ROWID;

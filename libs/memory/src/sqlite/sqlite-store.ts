@@ -90,12 +90,7 @@ function setVectors(
   return true;
 }
 
-/**
- * The candidates of `RecordStore.search`, read from one snapshot.
- *
- * @param model number of the store's model
- * @param vector null: only words are searched
- */
+/** @param model number of the store's model @param vector null: only words are searched */
 function searchRecords(
   rows: TenantRows,
   layer: MemoryLayer,

@@ -26,11 +26,7 @@ const RETRY_MS_MAX = 50;
 /** Limits the cache of prepared statements, since callers can send any number of different filters. */
 const STATEMENTS_MAX = 300;
 
-/**
- * One connection to the file, and transactions on it.
- *
- * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION; a transaction that throws is rolled back
- */
+/** One connection to the file. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION; a transaction that throws is rolled back */
 export class StoreFile {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
@@ -79,10 +75,7 @@ export class StoreFile {
     return this.#run('BEGIN', () => work(new TenantRows(this.#prepare, view)));
   }
 
-  /**
-   * One transaction, on disk when it returns, unless `unsynced`. `work` may run again if the lock was busy. `enrols`: gives a new tenant its
-   * number.
-   */
+  /** On disk when it returns, unless `unsynced`. `work` may run again if the lock was busy. `enrols`: gives a new tenant its number. */
   async write<T>(owners: Owners, work: (rows: TenantRows) => T, { enrols = false, unsynced = false } = {}): Promise<T> {
     return this.#run('BEGIN IMMEDIATE', () => work(new TenantRows(this.#prepare, ownedBy(owners), enrols)), unsynced);
   }
@@ -92,12 +85,10 @@ export class StoreFile {
     return this.#run('BEGIN', () => work(this.#db));
   }
 
-  /** Like `readWhole`, but may write. */
   async writeWhole<T>(work: (db: DatabaseSync) => T): Promise<T> {
     return this.#run('BEGIN IMMEDIATE', () => work(this.#db));
   }
 
-  /** Reads from the file, and checks that it is still the opened file. */
   async check(): Promise<void> {
     const { path, model } = this.#options;
     this.#requireSame();

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { RECORD_TEXTS_MAX, type Model, type VectorModel } from '../record-store.js';
+import type { Model, VectorModel } from '../record-store.js';
 import { requireReadable } from '../vector-models.js';
 import { CODE_BITS } from './vector-code.js';
 import { EtudeError } from '@etude/contracts/errors';
@@ -14,9 +14,7 @@ const APPLICATION_ID = 0x4574_7531;
 /** One column per number of occurrences, so that a word list shows how often each record has the word. */
 export const COUNT_COLUMNS = Array.from({ length: COUNT_MAX }, (_, i) => `c${i + 1}`);
 
-export const TEXTS_MAX = RECORD_TEXTS_MAX;
-
-/** Describes the tables. Read from `src`, because the compiler copies no SQL. The path is the same from `dist`. */
+/** Read from `src`, because the compiler copies no SQL. The path is the same from `dist`. */
 const CREATE_SCHEMA = readFileSync(new URL('../../src/sqlite/schema.sql', import.meta.url), 'utf8');
 
 export const vectorTable = (model: number): string => `vector_${model}`;
@@ -65,7 +63,6 @@ export function checkIdentity(db: DatabaseSync, path: string, model: Model): voi
   requireReadable(modelRows(db), model, `the memory file ${path}`);
 }
 
-/** Selects `ModelRow`s. */
 export const MODELS = "SELECT id, name, dimension, iif(ready = 1, 'ready', 'building') AS state FROM model";
 
 export interface ModelRow extends VectorModel {

@@ -21,9 +21,8 @@ export interface OwnerNumbers {
 }
 
 /**
- * The only access to a tenant's rows, inside one transaction.
- *
- * Binds the tenant itself and refuses a statement that doesn't ask for it. So no caller can bypass or forget the tenant.
+ * The only access to a tenant's rows, inside one transaction. Binds the tenant itself and refuses a statement that doesn't ask for it. So no caller
+ * can bypass or forget the tenant.
  * @throws EtudeError TENANT_MISSING for a scope without a tenant, before anything is read
  */
 export class TenantRows {
@@ -109,7 +108,6 @@ export class TenantRows {
     });
   }
 
-  /** Values of the parameters that only this class binds. */
   #own(name: string): SQLInputValue {
     if (name === 'tenant') return this.#tenant;
     if (name === USER) return exact(this.#user);

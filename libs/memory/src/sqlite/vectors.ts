@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Model } from '../record-store.js';
+import { type Model, RECORD_TEXTS_MAX } from '../record-store.js';
 import { requireReadable, requireVector, storedModel } from '../vector-models.js';
 import { layerCode } from './record-rows.js';
 import type { StoreFile } from './store-file.js';
-import { codeTable, createVectors, dropVectors, type ModelRow, modelRows, MODELS, TEXTS_MAX, vectorTable } from './store-schema.js';
+import { codeTable, createVectors, dropVectors, type ModelRow, modelRows, MODELS, vectorTable } from './store-schema.js';
 import type { OwnerNumbers, TenantRows } from './tenant-rows.js';
 import { vectorCode } from './vector-code.js';
 import type { MemoryLayer } from '@etude/contracts/task';
@@ -23,8 +23,8 @@ export interface VectorTraits extends OwnerNumbers {
   readonly createdAt: number;
 }
 
-const vectorId = (record: number, place: number): number => record * TEXTS_MAX + place;
-export const recordOfVector = (id: number): number => Math.floor(id / TEXTS_MAX);
+const vectorId = (record: number, place: number): number => record * RECORD_TEXTS_MAX + place;
+export const recordOfVector = (id: number): number => Math.floor(id / RECORD_TEXTS_MAX);
 
 /** Stored forms by vector, since a search of several layers and the write of a new fact use one vector more than once. */
 const STORED = new WeakMap<Float32Array, VectorBytes | null>();
@@ -55,7 +55,6 @@ export function cosineOf(distance: number): number {
   return 1 - distance ** 2 / 2;
 }
 
-/** Inserts a record's vectors and the note that the model has embedded the record. */
 export function insertVectors(
   rows: TenantRows,
   model: number,

@@ -17,7 +17,7 @@ const INSERT_WORDS = COUNT_COLUMNS.map((_, i) => {
     VALUES (:id, ${used.map((name) => `replace(:${name}, ' ', ' ' || :tenant)`).join(', ')})`;
 });
 
-/** Adds the words of a record. The statement itself puts the tenant's number before each word. */
+/** The statement puts the tenant's number before each word. */
 export function insertWords(rows: TenantRows, layer: MemoryLayer, id: number, { counts }: TermCounts): void {
   const columns = Array<string>(Math.min(Math.max(...counts.values()), COUNT_MAX)).fill('');
   for (const [word, count] of counts) columns[Math.min(count, COUNT_MAX) - 1] += ` ${marked(layer, word)}`;
@@ -45,9 +45,8 @@ export interface WordsQuery {
 }
 
 /**
- * The `limit` best matches of the words and the condition, best first, and all others that score as high as the last of these.
- *
- * Uses the tenant's own word counts. FTS5's bm25() would use the counts of all tenants together.
+ * The `limit` best matches of the words and the condition, best first, and all others that score as high as the last of these. Uses the tenant's own
+ * word counts, because FTS5's bm25() would use the counts of all tenants together.
  */
 export function searchWords(rows: TenantRows, { layer, text, worded, limit }: WordsQuery, condition: Condition): Worded[] {
   const terms = tellingTerms(rows, { layer, text, worded });
