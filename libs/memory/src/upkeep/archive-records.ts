@@ -52,7 +52,6 @@ export async function restoreRecords({ store, log }: ArchiveDeps, owners: Owners
   return restored;
 }
 
-/** The records of a page that can be read. Damaged records are logged. */
 function readable(page: readonly StoredRecord[], log: UpkeepDeps['log']): readonly StoredRecord[] {
   return page.filter((record) => {
     const { layer, kind, key, scope } = record;

@@ -37,11 +37,8 @@ export interface ExportOptions {
 }
 
 /**
- * Yields JSON Lines: a header, then one record per line, lossless and unordered. Vectors are left out, because the import embeds anew.
- * Erasure marks and notes of applied writes aren't exported.
- *
- * Holds one page of records at a time. Records written meanwhile may be missing.
- *
+ * Yields JSON Lines: a header, then one record per line, lossless and unordered. Vectors are left out, because the import embeds anew. Erasure marks
+ * and notes of applied writes aren't exported. Holds one page of records at a time. Records written meanwhile may be missing.
  * @throws EtudeError PERMISSION_DENIED for tests that the export may not contain: before the first line, unless they were written during the export
  */
 export async function* exportRecords(
@@ -85,7 +82,6 @@ const EXPORT_VERSION = 1;
 const LINE_BYTES_MAX = 16 * 1024 * 1024;
 /** A longer line is compressed. Its base64 is at most a third longer than the compressed bytes. */
 const PACKED_OVER_BYTES = 1024 * 1024;
-/** Maximum number of bytes that a packed line may unpack to. */
 const UNPACKED_BYTES_MAX = 64 * 1024 * 1024;
 const KEY_CHARS_MAX = 1_024;
 

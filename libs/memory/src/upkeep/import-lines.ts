@@ -21,7 +21,6 @@ export interface ImportOptions {
   readonly reasonAgainst?: (line: string) => string | null;
 }
 
-/** Maximum number of lines of one request to a service. */
 export const REQUEST_LINES_MAX = 20_000;
 
 interface Numbered {
@@ -32,7 +31,6 @@ interface Numbered {
 interface Intake {
   readonly deps: UpkeepDeps;
   readonly tenant: string;
-  /** The report so far. */
   readonly told: { lines: number; added: number; unchanged: number; readonly refused: Array<{ line: number; reason: string }> };
 }
 

@@ -78,10 +78,7 @@ export const OWNED_KINDS: readonly Part[] = LAYERS.flatMap((layer) =>
 
 type Place = Omit<Part, 'keys' | 'where'> & { readonly by: keyof Fields | 'key' };
 
-/**
- * Where the parts of a record are, by the first word of its name: layer, kind, and the field that has the record's id. A new kind of record
- * needs a line here.
- */
+/** The parts of a record, by the first word of its name. `by`: the field that has the record's id. A new kind of record needs a line here. */
 const PLACES: Readonly<Record<string, readonly Place[]>> = {
   facts: [{ layer: 'semantic', kind: 'fact', by: 'key' }],
   documents: [

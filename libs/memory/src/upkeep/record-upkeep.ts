@@ -61,10 +61,8 @@ const BATCH = 128;
 const PASSES_MAX = 1_000;
 
 /**
- * Adds the vectors of a model to the records of all tenants. Records that have them are skipped, so a run continues where an earlier run
- * stopped. Once all records have them, the model is ready, and services can start with it.
- *
- * An abort is no failure: the state is then `running`.
+ * Adds the vectors of a model to the records of all tenants. Records that have them are skipped, so a run continues where an earlier run stopped.
+ * Once all records have them, the model is ready, and services can start with it. An abort is no failure: the state is then `running`.
  */
 async function reembedRecords(store: RecordStore, to: Embedder, { onProgress, signal }: ReembedOptions): Promise<ReembedReport> {
   const { model: name, dimension } = to.profile;
@@ -93,7 +91,6 @@ async function reembedRecords(store: RecordStore, to: Embedder, { onProgress, si
   return { embedded, left: 0, state: wasReady && embedded === 0 ? 'finished' : 'ready' };
 }
 
-/** @returns how many records got their vectors */
 async function fillVectors(store: RecordStore, to: Embedder, records: readonly StoredRecord[], signal?: AbortSignal): Promise<number> {
   const texts = records.map(indexedTextsOf);
   const vectors = (await embedTexts(to, texts.flat(), signal)).map(({ vector }) => vector);
@@ -186,12 +183,10 @@ async function leaveOneActive(deps: MoveDeps, { scope, name }: Skill): Promise<s
 const textOf = ({ name, version, scope }: Skill) => `skill ${name}@${version} of "${scope.agent}" in ${scope.tenant}`;
 
 /**
- * Copies every record of every tenant, with notes of applied writes and marks of erasures, into a store that no service uses. Texts are
- * embedded anew, so both stores may have different models. A repeat adds what is missing.
+ * Copies every record of every tenant, with notes of applied writes and marks of erasures, into a store that no service uses. Texts are embedded
+ * anew, so both stores may have different models. A repeat adds what is missing.
  *
- * Notes of applied writes come first. The record of a copied note was stored before the note, so it is copied too, even while services
- * write.
- * @param onCopied gets the number of records so far
+ * Notes of applied writes come first. The record of a copied note was stored before the note, so it is copied too, even while services write.
  */
 export async function copyRecords(
   from: RecordStore,
