@@ -66,7 +66,6 @@ export interface RecordListQuery {
   readonly after?: Pick<StoredRecord, 'createdAt' | 'key'>;
 }
 
-/** The memory that a service opens: three layers and their upkeep over one store. */
 export interface Memory {
   readonly store: RecordStore;
   readonly episodic: ReturnType<typeof episodicLayer>;
@@ -82,9 +81,7 @@ export interface Memory {
   get(scope: ReadScope, layer: Exclude<MemoryLayer, 'procedural'>, id: string): Promise<PlainRecord | null>;
   /** Records of one kind that the reader sees, newest first. Pass `next` as `after` to get the next page; `next` is null on the last page. */
   list(scope: ReadScope, query: RecordListQuery): ReturnType<typeof listRecords>;
-  /**
-   * Recalls memories with sources, without near duplicates, within a token budget. With `partial`, layers that fail are named in `missing`.
-   */
+  /** Recalls memories with sources, without near duplicates, within a token budget. With `partial`, `missing` names the layers that failed. */
   recall(scope: ReadScope, request: RecallRequest, options?: { readonly partial?: boolean }): ReturnType<typeof recallMemory>;
   /** A readiness check. @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_VERSION */
   check(): Promise<void>;

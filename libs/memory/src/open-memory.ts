@@ -66,11 +66,9 @@ export function placeOf(config: MemoryConfig): MemoryPlace {
 export interface MemoryDeps extends SemanticOptions, Pick<LayerDeps, 'reranker' | 'chatModel' | 'proofChecker'> {
   /** The model's name and dimension are stored with the vectors. Opening the store later with another embedder is refused. */
   readonly embedder: Embedder;
-  /** Gives the current time, by which records age. Default: the system's clock. */
   readonly clock?: Clock;
 }
 
-/** The memory over one store. Closing the memory closes the store. */
 export function memoryOver(bare: RecordStore, given: MemoryDeps): Memory {
   const store = guardedStore(bare);
   const deps = { clock: { now: Date.now }, ...given, store, embedder: sharedEmbedding(given.embedder) };

@@ -139,14 +139,13 @@ export interface WriteOptions {
 }
 
 /**
- * Stores records of the three layers with their vectors and words. There is one adapter per database. The meaning of records is in
- * `layers/`.
+ * Stores records of the three layers with their vectors and words. There is one adapter per database.
  *
- * Every call is within one tenant. Each adapter adds the tenant in one class that can't be bypassed. After a write was answered, every
- * later call of any process sees it.
+ * Every call is within one tenant. Each adapter adds the tenant in one class that can't be bypassed. After a write was answered, every later call of
+ * any process sees it.
  * @throws EtudeError TENANT_MISSING, PERMISSION_DENIED (record of another tenant), MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION,
  *   EMBEDDING_LENGTH_WRONG (also for NaN)
- * Not in it: embedding, ranking, the meaning of a fact.
+ * Not in it: embedding, ranking, the meaning of a record.
  */
 export interface RecordStore {
   /** "sqlite" or "qdrant", for messages and metrics. */
@@ -206,7 +205,6 @@ export interface RecordStore {
   close(): void | Promise<void>;
 }
 
-/** The part of a tenant's records that a call reads or changes. */
 export interface TenantView {
   readonly tenant: string;
   /** null: any agent. */

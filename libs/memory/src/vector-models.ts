@@ -2,11 +2,7 @@ import type { Model, VectorModel } from './record-store.js';
 import { embedderSetting } from '@etude/contracts/embedder-names';
 import { EtudeError } from '@etude/contracts/errors';
 
-/**
- * Returns the sum of a vector's squares.
- *
- * @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector or a number that isn't finite, since some embedders return NaN
- */
+/** Returns the sum of the squares. @throws EtudeError EMBEDDING_LENGTH_WRONG, also for a missing vector and for NaN, which some embedders return */
 export function requireVector(vector: Float32Array | null | undefined, { name, dimension }: Model): number {
   let squares = 0;
   for (const value of vector ?? []) squares += value * value;
@@ -16,12 +12,7 @@ export function requireVector(vector: Float32Array | null | undefined, { name, d
   throw new EtudeError('EMBEDDING_LENGTH_WRONG', message);
 }
 
-/**
- * Requires that the store has complete vectors of this model and dimension.
- *
- * @param where names the store in the message
- * @throws EtudeError MEMORY_VERSION with a message that says what to do
- */
+/** Requires complete vectors of this model and dimension. @param where names the store in the message @throws EtudeError MEMORY_VERSION */
 export function requireReadable(stored: readonly VectorModel[], { name, dimension }: Model, where: string): void {
   const known = stored.find((model) => model.name === name);
   if (known?.state === 'ready' && known.dimension === dimension) return;
