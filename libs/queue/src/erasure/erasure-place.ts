@@ -33,7 +33,6 @@ export function namedRecordOf({ tenant, subject }: Pick<Erased, 'tenant' | 'subj
   return 'record' in subject ? { tenant, ...subject.record } : null;
 }
 
-/** Whether data of this agent and user belongs to the subject of the erasure. */
 export function isOwned({ subject }: Pick<Erased, 'subject'>, agent: string, user: string | null): boolean {
   if ('all' in subject) return true;
   if ('record' in subject) return false;
@@ -74,7 +73,6 @@ export async function* keysStartingWith(redis: Redis, start: string, type?: 'has
   for await (const page of redis.scanStream({ match, count: PAGE, ...(type === undefined ? {} : { type }) })) yield page as string[];
 }
 
-/** The fields of a hash with their values, a page at a time. */
 export async function* fieldsOf(redis: Redis, key: string): AsyncGenerator<ReadonlyArray<readonly [string, string]>> {
   for await (const page of redis.hscanStream(key, { count: PAGE })) yield pairsOf(page as string[]);
 }

@@ -133,7 +133,7 @@ export async function* ownedTasks(owner: Owner): AsyncGenerator<readonly OwnedTa
 }
 
 /** Ids of the tenant's tasks, oldest first, a page at a time. */
-export async function* taskPages({ producer: { redis, keys }, tenant }: Owner): AsyncGenerator<readonly string[]> {
+async function* taskPages({ producer: { redis, keys }, tenant }: Owner): AsyncGenerator<readonly string[]> {
   for (let after = '-'; ;) {
     const ids = await redis.zrangebylex(keys.tasks(tenant), after, '+', 'LIMIT', 0, PAGE);
     yield ids;
@@ -142,7 +142,7 @@ export async function* taskPages({ producer: { redis, keys }, tenant }: Owner): 
   }
 }
 
-export const isTaskOver = (state: string | null | undefined, learning: string | null | undefined): boolean =>
+const isTaskOver = (state: string | null | undefined, learning: string | null | undefined): boolean =>
   isFinal(state as TaskState) && learning !== 'pending';
 
 async function readOwned(owner: Owner, id: string): Promise<OwnedTask | null> {

@@ -30,9 +30,8 @@ const REWRITE_WAIT_MS = 60_000;
 const POLL_MS = 100;
 
 /**
- * Erases the data of an agent, a user or a tenant in everything that is kept in Redis.
- *
- * An erasure that was killed can simply be run again: each thing is found by its content, not by notes of an earlier run.
+ * Erases the data of an agent, a user or a tenant in everything that is kept in Redis. An erasure that was killed can be run again: each thing is
+ * found by its content, not by notes of an earlier run.
  * @throws EtudeError QUEUE_UNAVAILABLE
  */
 export class QueueErasure {

@@ -306,7 +306,6 @@ const SANDBOXES = keyedPlace({
   },
 });
 
-/** Closes a sandbox session if it is open, and removes its record. */
 async function eraseSandbox({ producer: { redis, keys }, tenant }: Erased, id: string, reason: string): Promise<void> {
   const key = keys.sandbox(tenant, id);
   const [state, epoch, requestKey] = await redis.hmget(key, 'state', 'ownerEpoch', 'requestKey');
@@ -315,7 +314,6 @@ async function eraseSandbox({ producer: { redis, keys }, tenant }: Erased, id: s
   await redis.zrem(keys.sandboxes(tenant), id);
 }
 
-/** Places in the order in which an erasure goes through them: first the places before the tasks. */
 export const BEFORE_TASKS = [OUTBOX, EXECUTIONS, WANTED_SKILLS];
 export const AFTER_TASKS = [
   CONSOLIDATIONS,
