@@ -12,7 +12,7 @@ export interface Listening extends Disposable {
 }
 
 /** One subscriber connection for all listeners on all channels. The first listener opens it, and it stays open. */
-export class Channels {
+class Channels {
   readonly #listeners = new EventEmitter().setMaxListeners(0);
   #subscriber: Redis | null = null;
 
@@ -61,7 +61,6 @@ export function channelsOf(redis: Redis): Channels {
 
 /**
  * Calls `stop` when a cancel is requested. The request is stored with the task or execution, and announced on `channel`.
- *
  * @param isRequested reads the stored request; called now and after every reconnect
  * @returns a listener; its `ready` resolves once no cancel can be missed, or rejects with QUEUE_UNAVAILABLE
  */

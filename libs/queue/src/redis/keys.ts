@@ -116,7 +116,6 @@ export class RedisKeys extends PrefixedKeys {
 
   /** Names of a tenant's worlds. The next listing drops the names of expired worlds. */
   readonly worlds = this.of('worlds');
-  /** A world with its characters, as JSON. */
   readonly world = this.of('world');
   /** Outcome of a move, by agent, user, the world's id and move id. None of the first three holds a ":". */
   readonly worldMove = this.of('world-move');

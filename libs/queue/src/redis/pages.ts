@@ -26,9 +26,7 @@ const CHUNK = 200;
 const PAGE_MAX_BYTES = 2 * 1024 * 1024;
 
 /**
- * Reads one page of an index whose ids are ordered by time, newest first. A short page may not be the last one:
- * `nextAfter` is null only for the last page.
- *
+ * Reads one page of an index whose ids are ordered by time, newest first. A short page may not be the last one (see `Page.nextAfter`).
  * @param look reads the records of these ids; null for a record that is gone; the index then loses its id
  */
 export async function newestFirst<T>(
@@ -61,7 +59,6 @@ export async function newestFirst<T>(
   return { items, nextAfter: last };
 }
 
-/** The first `limit` names after `after`, in order. */
 export const namesAfter = (names: readonly string[], after: string, limit: number): readonly string[] =>
   names
     .filter((name) => name > after)

@@ -102,7 +102,6 @@ export function isConnectionError(error: unknown): boolean {
 
 /**
  * Waits for `work`. A producer's connection waits at most its command timeout, a worker's connection until Redis is back.
- *
  * @throws EtudeError QUEUE_UNAVAILABLE when Redis doesn't answer in time, refuses to write (full disk, no memory), or is gone
  * Why a timeout here too: ioredis never times out a command that waits for the first connection.
  */
@@ -122,11 +121,7 @@ export async function whileRedisAnswers<T>(redis: Redis, work: Promise<T>): Prom
   }
 }
 
-/**
- * Runs one script of a `.lua` file. The comment above the script names its keys, arguments and answer.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE; see `whileRedisAnswers`
- */
+/** The comment above the script in its `.lua` file names its keys, arguments and answer. @throws EtudeError QUEUE_UNAVAILABLE */
 export async function runScript<Answer>(
   redis: Redis,
   name: string,
@@ -159,19 +154,16 @@ export async function unlessDamaged<T>(redis: Redis, record: string, read: () =>
   }
 }
 
-/** Base of the stores in Redis. */
 export class RedisStore {
   constructor(
     protected readonly redis: Redis,
     protected readonly keys: RedisKeys,
   ) {}
 
-  /** See `whileRedisAnswers`. */
   protected ask<T>(work: Promise<T>): Promise<T> {
     return whileRedisAnswers(this.redis, work);
   }
 
-  /** See `runScript`. */
   protected run<Answer>(name: string, keys: readonly string[], args: ReadonlyArray<string | number>): Promise<Answer> {
     return runScript(this.redis, name, keys, args);
   }
@@ -209,9 +201,8 @@ const DECLARED = /^function scripts\.(\w+)\(\)/gm;
 let loaded: ReturnType<typeof readScripts> | undefined;
 
 /**
- * Reads every `.lua` file of this package. Each `function scripts.NAME()` in a file becomes one script: the prelude, the folder's
- * `shared.lua`, the whole file, and a call of that function. ioredis sends scripts by digest.
- *
+ * Each `function scripts.NAME()` in a `.lua` file of this package becomes one script: the prelude, the folder's `shared.lua`, the whole file, and a
+ * call of that function. ioredis sends scripts by digest.
  * @throws Error if two files declare the same name
  */
 function readScripts(): Record<string, { readonly lua: string }> {

@@ -60,7 +60,6 @@ export function placeRedis(rdb: string, folder: string): void {
   writeFileSync(join(files, 'appendonly.aof.manifest'), 'file appendonly.aof.1.base.rdb seq 1 type b\n', { mode: 0o600 });
 }
 
-/** Every key of one installation, with a connection to its Redis. */
 async function* keysOf(url: string, prefix: string): AsyncGenerator<readonly [Redis, readonly string[]]> {
   const redis = new Redis(url);
   try {
