@@ -8,7 +8,6 @@ import { decodeStatus, isServiceError } from '@etude/contracts/rich-status';
 
 /** A controller without a heartbeat for this long counts as dead. */
 const CONTROLLER_TTL_MS = 5_000;
-/** How often a controller announces itself. */
 export const CONTROLLER_HEARTBEAT_MS = 1_000;
 
 export const ControllerAnnouncement = z.object({

@@ -26,9 +26,8 @@ interface SessionOwner {
 export const newSandboxId = (): string => newId('s');
 
 /**
- * The callers' sandbox sessions, shared by all processes. Only the controller that holds a session may change it. Each takeover
- * raises the session's owner epoch; a call with an earlier epoch is answered `fenced`.
- *
+ * The callers' sandbox sessions, shared by all processes. Only the controller that holds a session may change it. Each takeover raises the session's
+ * owner epoch; a call with an earlier epoch is answered `fenced`.
  * @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class SandboxSessionStore extends RedisStore {
@@ -147,16 +146,12 @@ export function quotaReached(tenant: string, open: number, openMax: number): Etu
   return new EtudeError('SANDBOX_CAPACITY', message, { metadata: { exit: 'capacity', openMax: String(openMax), limit: 'sandboxes' } });
 }
 
-export interface StoredSession {
+export interface StoredSession extends SessionOwner {
   readonly session: SandboxSession;
-  readonly controllerId: string;
   /** Starts at 1 and rises with each takeover. */
   readonly ownerEpoch: number;
-  /** Where another controller can attach to the sandbox; null if none can. */
-  readonly place: string | null;
 }
 
-/** Parses a session's hash; null if the hash is empty. */
 function readStoredSession(tenant: string, id: string, fields: Readonly<Record<string, string>>): StoredSession | null {
   if (!fields.state || !fields.spec) return null;
   const session = {
