@@ -109,7 +109,6 @@ class QueueConsumer<P extends z.ZodType, R extends z.ZodType> {
     return this.#draining.signal.aborted;
   }
 
-  /** Resolves once the worker takes jobs. */
   async ready(): Promise<void> {
     await this.#worker.waitUntilReady();
   }

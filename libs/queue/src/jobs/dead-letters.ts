@@ -81,7 +81,6 @@ export class DeadLetters {
     return { redriven: ids.length - refused.length, refused };
   }
 
-  /** @returns why the job can't be redriven, or null */
   async #redriveOne(declaration: QueueDeclaration, queue: Queue, id: string): Promise<string | null> {
     const job = (await this.#bounded(queue.getJob(id))) as Job | undefined;
     if (!job) return 'there is no such job';
@@ -123,7 +122,6 @@ export async function reviveJob({ redis }: Producer, queue: Queue, job: Job): Pr
   await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
 }
 
-/** Why a record can't be reopened; null if its state is one of `open`. */
 function obstacle(what: string, state: string, open: readonly string[]): string | null {
   if (open.includes(state)) return null;
   return state === 'gone' ? `${what} is no longer kept` : `${what} is already ${state}`;

@@ -24,7 +24,6 @@ export interface DueJob {
  * settles records whose job is dead.
  */
 export interface DurableWork {
-  /** Name of the kind in the log. */
   readonly name: string;
   readonly outbox: string;
   readonly queue: QueueDeclaration;

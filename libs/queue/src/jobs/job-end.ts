@@ -58,7 +58,6 @@ export function readStored<S extends z.ZodType>(schema: S, value: unknown): z.Zo
  */
 export type LeaseEnd = 'shutdown' | 'lost';
 
-/** The abort reason of a job whose lease ended. */
 export class LeaseEnded extends Error {
   override readonly name = 'AbortError';
   constructor(readonly lease: LeaseEnd) {

@@ -30,9 +30,8 @@ const LOOK_FIRST_MS = 20;
 const LOOK_MOST_MS = 500;
 
 /**
- * Adds jobs and waits for their results, over one connection. With `patient`, calls wait for Redis to come back instead of failing
- * within seconds. Workers use `patient`, because a failed call would only make their job run again.
- *
+ * Adds jobs and waits for their results, over one connection. With `patient`, calls wait for Redis to come back instead of failing within seconds.
+ * Workers use `patient`, because a failed call would only make their job run again.
  * @throws EtudeError JOB_PAYLOAD_INVALID, PAYLOAD_TOO_LARGE, QUEUE_UNAVAILABLE; every method
  */
 export class Producer {
@@ -119,11 +118,7 @@ export class Producer {
     }
   }
 
-  /**
-   * Removes a job that ended before `before` (ms since 1970), so that its id can be used again. A waiting or running job stays.
-   *
-   * @returns whether the job was removed
-   */
+  /** Removes a job that ended before `before` (ms since 1970). A waiting or running job stays. @returns whether the job was removed */
   async forget(queueName: string, jobId: string, before = Infinity): Promise<boolean> {
     const job = await whileRedisAnswers(this.redis, this.queue(queueName).getJob(jobId));
     if (!job?.finishedOn || job.finishedOn >= before) return false;
@@ -184,7 +179,6 @@ function checked<P extends z.ZodType>(declaration: QueueDeclaration<P>, payload:
   return { jobId: declaration.jobId(data), data };
 }
 
-/** BullMQ's options for every job of a queue. */
 export function declaredOptions(declaration: QueueDeclaration) {
   return {
     attempts: declaration.attemptsMax,

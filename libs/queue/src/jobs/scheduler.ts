@@ -12,7 +12,6 @@ export interface ScheduleTimes {
   readonly timeZone: string;
 }
 
-/** The limits of one kind of upkeep. */
 type Limits<W> = Omit<Extract<z.infer<typeof MemoryUpkeepJob.payload>, { work: W }>, 'v' | 'id' | 'tenant' | 'work'>;
 
 interface ScheduledWork {
@@ -99,7 +98,6 @@ const AGAIN_AFTER_MS = 3_600_000;
 
 /** Sets the schedules of every tenant with memories. Redis stores the schedules. Every worker sets the same schedules. */
 export class NightlySchedules {
-  /** When this process last set the schedules of each tenant. */
   readonly #setAt = new Map<string, number>();
 
   constructor(private readonly parts: ScheduleParts) {}
