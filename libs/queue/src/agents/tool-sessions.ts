@@ -47,21 +47,15 @@ export class RedisToolSessions extends RedisStore implements ToolSessions {
   }
 
   /**
-   * Records the sandbox that a session opened. Call it before using the sandbox. `replaced`: another call has recorded a different sandbox,
-   * so the caller must close this one. `taken`: the sandbox belongs to another agent or user.
-   *
-   * @param last the sandbox that `readSandbox` gave
+   * Records the sandbox that a session opened. Call it before using the sandbox, with `last` from `readSandbox`. `replaced`: another call has
+   * recorded a different sandbox, so the caller must close this one. `taken`: the sandbox belongs to another agent or user.
    */
   keepSandbox(key: SessionKey, last: string | null, sandbox: string): Promise<'kept' | 'replaced' | 'ended' | 'taken'> {
     const keys = [this.#of(key), this.keys.sandbox(key.tenant, sandbox)];
     return this.run('keepToolSandbox', keys, [last ?? '', sandbox, ownerOf(key), SESSION_KEPT_MS]);
   }
 
-  /**
-   * Makes the agent and user of `key` the owner of a sandbox. `taken`: the sandbox has another owner, or has none and `mayBegin` is false.
-   *
-   * @param mayBegin whether a sandbox without an owner may get this owner
-   */
+  /** Makes the agent and user of `key` the owner of a sandbox. `taken`: it has another owner, or it has none and `mayBegin` is false. */
   async ownSandbox(key: SessionKey, sandbox: string, mayBegin: boolean): Promise<'own' | 'ended' | 'taken'> {
     return this.run('ownToolSandbox', [this.keys.sandbox(key.tenant, sandbox)], [ownerOf(key), mayBegin ? '1' : '0']);
   }

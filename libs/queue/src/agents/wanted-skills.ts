@@ -61,7 +61,6 @@ function wishIdOf({ tenant, agent, user, skill }: Pick<Wish, 'tenant' | 'agent' 
 
 /** Wishes for skills. The record of a wish is written first; its job `skill.request` follows. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class WantedSkills extends RedisStore {
-  /** @param openMax the most open wishes of one agent */
   constructor(
     private readonly producer: Producer,
     private readonly openMax: number = OPEN_MAX,
@@ -143,7 +142,6 @@ export class WantedSkills extends RedisStore {
     return { wishes: page, nextAfter: wishes.length > limit ? (page.at(-1)?.id ?? null) : null };
   }
 
-  /** For the worker: reads a wish, or null. */
   async load(tenant: string, id: string): Promise<StoredWantedSkill | null> {
     const fields = await this.ask(this.redis.hgetall(this.keys.wantedSkill(tenant, id)));
     if (fields['wish'] === undefined) return null;

@@ -46,9 +46,7 @@ export class ExecutionStore extends RedisStore {
   }
 
   /**
-   * Stores the request unless there is one under its id.
-   *
-   * @returns the stored result; null if the execution has to run
+   * Stores the request unless there is one under its id. Returns the stored result; null if the execution has to run.
    * @throws EtudeError JOURNAL_FENCED if the execution's task was erased
    */
   async prepare(request: ExecutionRequest): Promise<ExecutionResult | null> {
@@ -120,8 +118,6 @@ export class QueueSandboxes implements Sandboxes {
   }
 
   /**
-   * Stores the request, adds its job and waits for its end.
-   *
    * @param listening settles once the bell is subscribed, so that it rings for every later result
    * @returns null if the job ended without a result
    * @throws the EtudeError that the job died of; AbortError
@@ -154,7 +150,6 @@ export class QueueSandboxes implements Sandboxes {
     }
   }
 
-  /** Reads the stored state of an execution: its result, else how its job ended, else `running`. */
   async #look({ tenant, executionId }: ExecutionRequest): Promise<ExecutionResult | JobEnd | 'running'> {
     try {
       const result = await this.#store.result(tenant, executionId);
@@ -192,7 +187,6 @@ function readResult(text: string, executionId: string): ExecutionResult {
 /** The most executions of one tenant that one process has in the first line at once. */
 export const FIRST_LINE_MAX = 4;
 
-/** The place of one execution in `ExecutionLines`. */
 interface PlaceInLine {
   readonly tenant: string;
   /** Rings when the result is stored, and when the place moves into the first line; also wakes the waiter every LOOK_EVERY_MS. */
@@ -201,11 +195,10 @@ interface PlaceInLine {
 }
 
 /**
- * Two lines of executions, so that tenants take turns. Each tenant has at most FIRST_LINE_MAX executions in the first line and the rest
- * in the second. The second line is served while nobody waits in the first. When an execution ends, the tenant's oldest in the second
- * line moves up. So an execution waits for only a few executions of each other tenant, and a tenant with many still makes progress.
- *
- * Each process counts only its own executions.
+ * Two lines of executions, so that tenants take turns. Each tenant has at most FIRST_LINE_MAX executions in the first line and the rest in the
+ * second. The second line is served while nobody waits in the first. When an execution ends, the tenant's oldest in the second line moves up. So an
+ * execution waits for only a few executions of each other tenant, and a tenant with many still makes progress. Each process counts only its own
+ * executions.
  */
 class ExecutionLines {
   readonly #places = new Map<string, readonly PlaceInLine[]>();

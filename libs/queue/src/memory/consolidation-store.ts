@@ -10,12 +10,7 @@ import { RedisStore } from '../redis/redis.js';
 
 type ConsolidationAsk = Pick<ConsolidationRecord, 'agent' | 'days' | 'dryRun'> & Partial<Pick<ConsolidationRecord, 'force'>>;
 
-/**
- * The consolidation runs that callers asked for. The record of a run is written first, then its job `consolidation.run` is added. The record
- * is kept for a week after the end of the run.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE; every method
- */
+/** Consolidation runs that callers asked for, each kept for a week after its end. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class ConsolidationStore extends RedisStore {
   readonly #records: Records<typeof ConsolidationRecord>;
 
@@ -103,7 +98,6 @@ export class ConsolidationStore extends RedisStore {
     return namesAfter(Object.keys(lines), after ?? '', limit).map((agent) => ConsolidatedAgent.parse(JSON.parse(lines[agent]!)));
   }
 
-  /** Marks the lines of these agents as undone. */
   async noteUndone(run: ConsolidationRecord, agents: readonly string[]): Promise<void> {
     const report = this.report(run);
     for (const agent of agents) {
@@ -117,7 +111,6 @@ export const isOver = ({ state }: ConsolidationRecord): boolean => state === 'do
 
 const TIME_DIGITS = 15;
 
-/** A run's member in its tenant's list. */
 export const listedAs = ({ id, createdAt }: Pick<ConsolidationRecord, 'id' | 'createdAt'>): string =>
   `${String(createdAt).padStart(TIME_DIGITS, '0')}${id}`;
 

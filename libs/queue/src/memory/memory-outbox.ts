@@ -42,7 +42,6 @@ export function memoryWrites({ redis, keys }: Producer): DurableWork {
   };
 }
 
-/** The outbox as the consolidation worker reads it. */
 export class OutboxReader extends RedisStore {
   /** null if the write was applied and removed before. @throws EtudeError JOB_PAYLOAD_INVALID with the path of the wrong field */
   async load(tenant: string, writeId: string): Promise<MemoryWrite | null> {

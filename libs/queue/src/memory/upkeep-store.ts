@@ -43,12 +43,7 @@ const NO_TENANT = '-';
 const NONE = { dimension: null, dropModel: null, done: 0, total: null, error: null, startedAt: 0, updatedAt: 0 };
 const IDLE: Reembedding = { id: '', model: '', state: 'idle', ...NONE };
 
-/**
- * Erasures, the move to another embedding model, and the repair of memory. Callers ask here and workers report here. The record of an
- * erasure or a move is written first. Then its job `memory.upkeep` is added.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE; every method
- */
+/** Erasures, moves to another embedding model, and repairs of memory, for callers and workers. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class UpkeepStore {
   readonly #erasures: Records<typeof StoredErasure>;
 
@@ -107,9 +102,7 @@ export class UpkeepStore {
   }
 
   /**
-   * Starts moving all vectors to another model, or resumes a stopped move. While a move to the same model runs, returns that move's
-   * progress.
-   *
+   * Starts or resumes moving all vectors to another model. While a move to the same model runs, returns that move's progress.
    * @throws EtudeError FAILED_PRECONDITION while a move to a different model, or with a different `dropModel`, runs
    */
   async startReembedding(move: Pick<Reembedding, 'model'> & Partial<Reembedding>): Promise<Reembedding> {
@@ -149,7 +142,6 @@ export class UpkeepStore {
     return report;
   }
 
-  /** The record of an erasure; null if this tenant has no such erasure. */
   loadErasure(tenant: string, id: string): Promise<StoredErasure | null> {
     return this.#erasures.get(tenant, id);
   }

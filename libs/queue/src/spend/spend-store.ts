@@ -27,10 +27,8 @@ const MEASURES = ['modelCalls', 'inputTokens', 'outputTokens', 'microUsd'] as co
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
 /**
- * What tenants spend on model calls. A call is counted after its answer. A call that is cut off earlier isn't counted, although its server
- * may charge for it.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ * What tenants spend on model calls. A call is counted after its answer. A call that is cut off earlier isn't counted, although its server may charge
+ * for it. @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class SpendStore {
   readonly limitsOf: TenantLimitsOf;

@@ -91,7 +91,6 @@ async function isOver(redis: Redis, keys: RedisKeys, tenant: string, taskId: str
   return end === last;
 }
 
-/** Text that a model has just written in one step of a rollout. */
 export interface ModelText {
   readonly step: string;
   readonly text: string;

@@ -7,7 +7,6 @@ import type { RedisKeys } from '../redis/keys.js';
 
 /** BullMQ's score of a job is its priority times this, plus a counter. */
 const PRIORITY_STEP = 2 ** 32;
-/** A worker has one extra place for every eight places. */
 const PLACES_PER_EXTRA = 8;
 
 /**

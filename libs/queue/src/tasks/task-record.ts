@@ -8,7 +8,6 @@ import {
   Usage,
 } from '@etude/contracts/task';
 
-/** Parses a task's hash; null if the hash is empty. */
 export function readTaskRecord(tenant: string, id: string, fields: Record<string, string>): TaskRecord | null {
   if (!fields.state || !fields.spec) return null;
   return {
@@ -56,7 +55,6 @@ export function openQuestion(state: string, question: string | null | undefined)
   return state === 'input_required' ? (json(question) as TaskRecord['question']) : null;
 }
 
-/** Parses a field; null if it is missing or empty. */
 export function json(text: string | null | undefined): unknown {
   return text ? JSON.parse(text) : null;
 }

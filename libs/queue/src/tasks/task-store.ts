@@ -33,11 +33,7 @@ export const retentionFrom = ({ ETUDE_TASK_RETENTION_DAYS: days }: z.infer<typeo
   retentionMs: Math.round(days * DAY_MS),
 });
 
-/**
- * The tasks, for callers. A running rollout changes its task through its journal, not through this store.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE; every method
- */
+/** Tasks, for callers. A running rollout changes its task only through its journal. @throws EtudeError QUEUE_UNAVAILABLE; every method */
 export class TaskStore extends RedisStore {
   readonly #retentionMs: number;
 
@@ -147,10 +143,7 @@ export class TaskStore extends RedisStore {
     return readTaskRecord(tenant, taskId, fields);
   }
 
-  /**
-   * Newest first. Only tasks that pass the filter are read in full. A short page may not be the last one: `nextAfter` is null only for the
-   * last page.
-   */
+  /** Newest first. Only tasks that pass the filter are read in full. A short page may not be the last one (see `Page.nextAfter`). */
   async list(tenant: string, filter: TaskFilter): Promise<Page<TaskRecord>> {
     const { redis, keys } = this;
     const wanted = Object.entries(filter.labels ?? {});
@@ -265,7 +258,6 @@ function addressOf(tenant: string, taskId: string): RolloutAddress {
 
 interface TaskFilter extends PageAsk {
   readonly state?: TaskState;
-  /** Only tasks of this end user. */
   readonly user?: string;
   /** A task must have all of these labels. */
   readonly labels?: Readonly<Record<string, string>>;

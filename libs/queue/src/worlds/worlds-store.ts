@@ -32,10 +32,8 @@ export interface NamedWorld {
 }
 
 /**
- * The worlds of a tenant. A world is kept until it is removed, or for 30 days after its last change. If the world changed while a move was
- * computed, the move is computed again.
- *
- * @throws EtudeError QUEUE_UNAVAILABLE; every method
+ * The worlds of a tenant. A world is kept until it is removed, or for 30 days after its last change. If the world changed while a move was computed,
+ * the move is computed again. @throws EtudeError QUEUE_UNAVAILABLE; every method
  */
 export class RedisWorlds extends RedisStore {
   /** Makes a world. A repeat with the same plan returns the world as it is. @throws EtudeError ALREADY_EXISTS for another plan */
