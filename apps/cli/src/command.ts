@@ -67,7 +67,7 @@ export interface Plain<I extends DescMessage, O extends DescMessage> extends Omi
   readonly columns?: readonly string[];
   /** Note on stderr if the text is empty. Default for a list: "no" and the list's name. */
   readonly none?: string | ((given: Given) => string);
-  /** Default: a table with `columns`, else all fields of the answer. */
+  /** Default: a table if `columns` is set, otherwise all fields of the answer. */
   readonly text?: (answer: MessageShape<O>, given: Given) => string | Promise<string>;
   readonly notes?: (answer: MessageShape<O>, given: Given) => readonly string[] | Promise<readonly string[]>;
   readonly exit?: (answer: MessageShape<O>, given: Given) => ExitCode;

@@ -15,7 +15,7 @@ export interface SpanStart {
   readonly values?: SpanValues;
 }
 
-/** Spans of distributed traces. During its work, a span is the current one. Not in it: sampling, export, metrics. */
+/** Spans of distributed traces. During its work, a span is the current one. Not part of this port: sampling, export, metrics. */
 export interface Tracing {
   /** W3C `traceparent` of the current span; undefined outside of spans. Pass it to work that goes on in another process. */
   readonly current: string | undefined;

@@ -145,7 +145,7 @@ export interface WriteOptions {
  * any process sees it.
  * @throws EtudeError TENANT_MISSING, PERMISSION_DENIED (record of another tenant), MEMORY_UNAVAILABLE, MEMORY_FULL, MEMORY_VERSION,
  *   EMBEDDING_LENGTH_WRONG (also for NaN)
- * Not in it: embedding, ranking, the meaning of a record.
+ * Not part of this port: embedding, ranking, the meaning of a record.
  */
 export interface RecordStore {
   /** "sqlite" or "qdrant", for messages and metrics. */

@@ -45,8 +45,8 @@ export interface Match {
 /**
  * Finds the first rule that fits a conversation.
  *
- * A repeated request body counts as the same attempt, so a request that is repeated after a crash gets the same answer. Only rules that
- * play a fault count each repetition, so that a retry can succeed.
+ * A repeated request body counts as the same attempt, so a request that is repeated after a crash gets the same answer. A rule that answers
+ * with an error or with nothing counts each repetition, so that a retry can succeed.
  */
 export class ScriptMatcher {
   readonly #attempts = new Map<string, Map<string, number>>();

@@ -51,7 +51,7 @@ export function boundedLabel(max = 50): (value: string) => string {
 
 const tokens = counter({
   name: 'etude_model_tokens_total',
-  help: 'Tokens of model calls, by tenant and agent; beyond 50 of them "other"',
+  help: 'Tokens of model calls, by tenant and agent. All but the first 50 tenants and agents are labelled "other"',
   labels: ['tenant', 'agent', 'direction'],
 });
 const usd = counter({ name: 'etude_model_usd_total', help: 'Money for model calls in US dollars', labels: ['tenant', 'agent'] });

@@ -90,7 +90,7 @@ export interface SandboxCounts {
  *
  * A claimed sandbox never serves another claim. This process renews the leases of its claims while it lives. If it dies, a sandbox ends
  * with its lease, unless another process takes the claim over.
- * Not in it: idempotence across sandboxes, retries, authorization.
+ * Not part of this port: idempotence across sandboxes, retries, authorization.
  */
 export interface SandboxDriver {
   /**

@@ -115,7 +115,7 @@ function Lifts({ agent }: { readonly agent: string }) {
   );
 }
 
-/** Means over one task and the tasks submitted just before it. */
+/** Averages over one task and the tasks that were submitted just before it. */
 interface Window {
   /** When the task was submitted, in ms since 1970. */
   readonly at: number;

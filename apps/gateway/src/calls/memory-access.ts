@@ -72,7 +72,10 @@ export const observed = (reranker: Reranker, log: NonNullable<MemoryDeps['log']>
     tracing
       .span('rerank', { kind: 'client' }, () => reranker.rank(query, texts, signal))
       .catch((error: unknown) => {
-        log('hits keep their own order: the rerank server failed', { code: errorCode(error), reason: (error as Error).message });
+        log('the rerank server failed, so the hits keep the order of the search', {
+          code: errorCode(error),
+          reason: (error as Error).message,
+        });
         throw error;
       }),
 });

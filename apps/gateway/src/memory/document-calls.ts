@@ -61,7 +61,7 @@ const Head = DocumentRecord.pick({ name: true }).extend({
 async function* bytesOf(requests: AsyncIterable<ImportDocumentRequest>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const { part } of requests) {
-    if (part.case !== 'data') throw invalidField(part.case ?? 'part', 'must be data in every message but the first');
+    if (part.case !== 'data') throw invalidField('data', 'must be in every message after the first');
     size += part.value.byteLength;
     if (size > BYTES_MAX) throw new EtudeError('PAYLOAD_TOO_LARGE', `A document may have at most ${BYTES_MAX} bytes. Split the document.`);
     yield part.value;

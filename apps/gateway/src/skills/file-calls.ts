@@ -126,7 +126,7 @@ async function filesIn(requests: AsyncIterable<ImportSkillRequest>, bytesMax: nu
   const files = new Map<string, Uint8Array[]>();
   let bytes = 0;
   for await (const { part } of requests) {
-    if (part.case !== 'file') throw invalidField(part.case ?? 'part', 'must be a file in every message but the first');
+    if (part.case !== 'file') throw invalidField('file', 'must be in every message after the first');
     const { path, data } = part.value;
     bytes += data.byteLength;
     if (bytes > bytesMax) throw tooLarge(`the import is larger than ${bytesMax} bytes`);

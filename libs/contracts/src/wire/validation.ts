@@ -38,7 +38,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 };
 
 /** Describes an issue of zod in a sentence, unless the schema has its own message. */
-const inSentences: z.core.$ZodErrorMap = (issue) => {
+export const inSentences: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'too_big' || issue.code === 'too_small') return boundOf(issue);
   if (issue.code === 'invalid_value') return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
   if (issue.code === 'invalid_type') return `must be ${NOUNS[issue.expected] ?? issue.expected}`;

@@ -72,7 +72,7 @@ export interface EvaluatorRules {
   files?(code: string): SandboxFile[];
   /** The cases, if they are judged one by one. Absent if one run judges the whole answer. */
   readonly cases?: ReadonlyArray<{ readonly public: boolean }>;
-  /** The outcome of a run that stayed within its limits. @param code the code that ran, whose lines the messages name */
+  /** The outcome of a run that stayed within its limits. Its output may be cut. @param code the code that ran, whose lines the messages name */
   outcome(run: RunResult, at: number, code: string): CaseOutcome;
   /** Lines that show the model a failed public case: input, expected and actual output. */
   showCase?(at: number, run: RunResult): string[];

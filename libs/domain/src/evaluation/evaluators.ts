@@ -1,3 +1,4 @@
+import { inSentences } from '@etude/contracts/wire/validation';
 import type { Evaluator } from '@etude/contracts/task';
 import { EtudeError } from '@etude/contracts/errors';
 import { crashOutcome, cutMiddle, type EvaluatorRules, type namedKind, PASSED, shown, streams } from './evaluator.js';
@@ -49,7 +50,7 @@ export function evaluatorProblems(
   if (evaluator.kind !== 'named') return [];
   const kind = NAMED[evaluator.name];
   if (kind === undefined) return [{ path: ['name'], message: `must be one of ${Object.keys(NAMED).join(', ')}` }];
-  const { error } = kind.spec.safeParse(evaluator.spec);
+  const { error } = kind.spec.safeParse(evaluator.spec, { error: inSentences });
   return (error?.issues ?? []).map(({ path, message }) => ({ path: ['spec', ...path], message }));
 }
 

@@ -16,14 +16,14 @@ export interface AgentSettings {
   readonly etag: string;
 }
 
-/** Reads the settings of an agent. Not in it: who may change them. @throws EtudeError QUEUE_UNAVAILABLE */
+/** Reads the settings of an agent. The gateway decides who may change them. @throws EtudeError QUEUE_UNAVAILABLE */
 export interface AgentSettingsReader {
   get(tenant: string, agent: string): Promise<AgentSettings>;
 }
 
 /**
- * Lists and calls the tools of MCP servers in an agent's settings. If a server fails, the failure is returned, for the model to read. Not in
- * it: which agent may use which server.
+ * Lists and calls the tools of MCP servers in an agent's settings. If a server fails, the failure is returned, for the model to read. This
+ * port doesn't decide which agent may use which server.
  *
  * @throws only the signal's reason
  */

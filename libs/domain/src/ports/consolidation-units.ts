@@ -51,7 +51,7 @@ export interface UndoneUnit {
  *
  * After a crash, a unit is stored in full, not at all, or marked as unfinished. The next call for its agent first completes it.
  * @throws EtudeError MEMORY_UNAVAILABLE, MEMORY_FULL; ABORTED if an owner was erased meanwhile
- * Not in it: what a unit holds, and whether it is good.
+ * Not part of this port: what a unit holds, and whether it is good.
  */
 export interface ConsolidationUnits {
   stage(unit: ConsolidationUnit): Promise<StagedUnit>;

@@ -55,7 +55,7 @@ export interface SkillOffer extends Omit<SkillKey, 'digest'> {
  * most one version of a name, owner and user is active.
  * @throws EtudeError NOT_FOUND; ABORTED if status or content changed since the caller read it, or another version is active;
  * FAILED_PRECONDITION if the proof is missing
- * Not in it: finding skills, verification, signatures, permissions.
+ * Not part of this port: finding skills, verification, signatures, permissions.
  */
 export interface SkillRegistry {
   /** The versions of a skill, newest first. Of equal numbers, the version without a user is first. `status` selects one status. */
@@ -123,7 +123,7 @@ export interface ReadScope {
   readonly also?: readonly string[];
 }
 
-/** Reads transitions and episodes. Not in it: storing them, which the outbox does. @throws EtudeError TENANT_MISSING */
+/** Reads transitions and episodes. Not part of this port: storing them, which the outbox does. @throws EtudeError TENANT_MISSING */
 export interface EpisodicMemory {
   /** Finds transitions by prompt and draft, and episodes by context, actions, skills, outcomes and reflection. */
   search(scope: ReadScope, query: SearchQuery): Promise<readonly MemoryHit[]>;
@@ -139,7 +139,7 @@ export interface CoveredUnit {
   readonly scope: Scope;
 }
 
-/** Stores and finds facts. Storing a known fact reinforces it. Not in it: deciding what is a fact. */
+/** Stores and finds facts. Storing a known fact reinforces it. Not part of this port: deciding what is a fact. */
 export interface SemanticMemory {
   /** Stores all facts of the unit, or none. A repeat of `unitId` changes nothing. @param covered parts of the unit that count as applied too */
   applyFacts(
@@ -183,7 +183,7 @@ export interface FoundSkill {
   readonly why?: readonly string[];
 }
 
-/** Stores skills with their versions and status. Not in it: verification, approval. */
+/** Stores skills with their versions and status. Not part of this port: verification, approval. */
 export interface ProceduralMemory extends SkillRegistry {
   /**
    * Stores a new version as a candidate. Its given status, proof and history are ignored. If the same agent, name and user have a version with this
@@ -203,7 +203,7 @@ export interface ProceduralMemory extends SkillRegistry {
   applyUse(useId: string, use: CountedUse): Promise<boolean>;
 }
 
-/** Reads how rollouts ended, separately with an item shown and with it withheld. Not in it: counting, which the write `shows` does. */
+/** Reads how rollouts ended, separately with an item shown and with it withheld. Not part of this port: counting, which the write `shows` does. */
 export interface ShowCounters {
   /** The counts in the order of `items`. null for an item that was never shown or withheld. */
   counters(tenant: string, items: readonly FoundItem[]): Promise<ReadonlyArray<Pick<ItemShows, 'shown' | 'withheld'> | null>>;

@@ -62,7 +62,7 @@ export interface ChatResponse {
  * calling gets the tools as text, and the calls are read from the answer's text.
  * @throws EtudeError MODEL_UNAVAILABLE, MODEL_RATE_LIMITED, MODEL_REFUSED, MODEL_ANSWER_EMPTY, MODEL_ANSWER_TRUNCATED; an AbortError when
  * `signal` aborts.
- * Not in it: prompts, parsing of answers, journaling.
+ * Not part of this port: prompts, parsing of answers, journaling.
  */
 export interface ChatModel {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatResponse>;
@@ -73,7 +73,7 @@ export function chargedTo(model: ChatModel, { tenant, agent }: Pick<ModelAccount
 }
 
 /**
- * Orders texts by how well they answer a query. Not in it: how callers treat omitted texts and failures.
+ * Orders texts by how well they answer a query. Not part of this port: how callers treat omitted texts and failures.
  *
  * @returns indices of `texts`, the best first @throws EtudeError MODEL_*; an AbortError
  */
@@ -81,7 +81,7 @@ export interface Reranker {
   rank(query: string, texts: readonly string[], signal: AbortSignal): Promise<readonly number[]>;
 }
 
-/** Turns texts into vectors of one length. Not in it: caching, searching, checking that length. @throws EtudeError MODEL_UNAVAILABLE */
+/** Turns texts into vectors of one length. Not part of this port: caching, searching, checking that length. @throws EtudeError MODEL_UNAVAILABLE */
 export interface Embedder {
   readonly profile: EmbedderProfile;
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Float32Array[]>;

@@ -8,7 +8,7 @@ import type { CellTool, CellToolAnswer, CellToolCall, Scratchpad } from '@etude/
  * @throws EtudeError SANDBOX_UNAVAILABLE, SANDBOX_CAPACITY (system, retryable); an AbortError when `signal` aborts, after the code was
  * stopped. A failure of the code itself is a result, never an error.
  * Why fresh: a reused sandbox would leak files between tenants.
- * Not in it: judging the output; interactive sessions.
+ * Not part of this port: judging the output; interactive sessions.
  */
 export interface Sandboxes {
   execute(request: ExecutionRequest, signal: AbortSignal): Promise<ExecutionResult>;
@@ -84,7 +84,7 @@ export interface WorkSandboxRequest {
  *
  * A sandbox ends some minutes after its last use. Every method may throw EtudeError SANDBOX_UNAVAILABLE or SANDBOX_CAPACITY (retryable), and
  * throws `SandboxLost` after the sandbox has ended.
- * Not in it: journaling, tools.
+ * Not part of this port: journaling, tools.
  */
 export interface WorkSandboxes {
   open(request: WorkSandboxRequest, signal: AbortSignal): Promise<WorkSandbox>;

@@ -176,9 +176,10 @@ async function replicated<Answer>(redis: Redis, replicas: number, answer: Answer
   redis.once('close', lose);
   const reached = await redis.wait(replicas, REPLICAS_WAIT_MS).finally(() => redis.off('close', lose));
   // WAIT covers only writes of its own connection. ioredis would repeat it on a new connection, which has no writes.
-  if (isLost) throw unavailable(redis, 'the connection was lost before replicas had confirmed the write, which may still be kept');
+  if (isLost)
+    throw unavailable(redis, 'the connection was lost before replicas had confirmed the write; the write may be stored all the same');
   if (reached >= replicas) return answer;
-  throw unavailable(redis, `${reached} of ${replicas} replicas have confirmed the write, which may still be kept`);
+  throw unavailable(redis, `${reached} of ${replicas} replicas have confirmed the write; the write may be stored all the same`);
 }
 
 function toUnavailable(redis: Redis, error: unknown): unknown {

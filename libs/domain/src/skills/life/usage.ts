@@ -147,7 +147,7 @@ function usageAfter(skill: Skill, use: CountedUse): SkillUsage {
   };
 }
 
-/** The failure to store. If a user used a shared skill, only the kind of error is stored, because messages quote the input. */
+/** What is stored about a failed use. If a user used a shared skill, only the kind of error is stored, because messages quote the input. */
 function failureOf(skill: Skill, use: CountedUse, { input, error }: NonNullable<CountedUse['failure']>): SkillUsage['failures'][number] {
   if (mayBeTold(skill, use)) return { at: use.at, input, error };
   return { at: use.at, input: '', error: /^[A-Za-z_][\w.]*(?=:)/.exec(error)?.[0] ?? (error.includes(':') ? 'an error' : error) };
