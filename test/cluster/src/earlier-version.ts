@@ -5,7 +5,7 @@ import { root } from './settings.js';
 
 /**
  * The commit of the version before this one. Tests upgrade from it and roll back to it. At a release, set this to the commit of the release
- * before, and renew the table in docs/upgrading.md.
+ * before, and renew the versions in docs/upgrading.md.
  */
 export const EARLIER_VERSION = '962b7b1ae0168d06f69d70b3a65fbec33313029c';
 
