@@ -139,7 +139,7 @@ const EPOCHS_MAX = 20;
 
 /** Marks the task as failed. @returns the error with which the job ends */
 async function giveUp(journal: RedisJournal): Promise<EtudeError> {
-  const message = `Rollout ${journal.rolloutId} was started ${journal.epoch} times and never ended. Find out from the logs why its workers died, then redrive its job.`;
+  const message = `Rollout ${journal.rolloutId} was started ${journal.epoch} times and never ended. Find out from the logs why its workers died, then run "etude queues redrive".`;
   await journal.finish({
     state: 'failed',
     stopReason: 'error',

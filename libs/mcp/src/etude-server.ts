@@ -8,7 +8,7 @@ import { GatewaySkillSource, type OnUnfit } from './skill-source.js';
 const INSTRUCTIONS = [
   'Etude runs Python in a sandbox without network and keeps what works as skills: verified code with a contract.',
   'Before you write code, look for a skill with `search` and run it with `use_skill`, which needs no model.',
-  'Explore with `execute_code`; register what works with `register_skill`, with its tests.',
+  'Use `execute_code` to explore. When code works, use `register_skill` to register it together with its tests.',
   '`use_skill` requests a missing skill by itself; search for the skill again later.',
 ].join(' ');
 

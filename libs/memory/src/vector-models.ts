@@ -21,7 +21,7 @@ export function requireReadable(stored: readonly VectorModel[], { name, dimensio
   const settings = ready.map((model) => embedderSetting(model.name, model.dimension)).join(' or ');
   const message =
     `${where} has complete vectors of ${has}, but ${name} (${dimension} dimensions) is configured. Start every service ` +
-    `with ${settings} instead. To change to ${name}, then run "etude memory reembed"`;
+    `with ${settings} instead. If you want to change to ${name}, run "etude memory reembed" after this start`;
   throw new EtudeError('MEMORY_VERSION', message);
 }
 

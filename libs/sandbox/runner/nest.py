@@ -85,7 +85,7 @@ class Nest:
         kernel.unshare(
             kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS | network
         )
-        # The kernel hides a process that has gained privileges. To write its maps in /proc, it must be visible.
+        # The kernel hides the /proc files of a process that has gained privileges. The next lines write to these files.
         kernel.set_readable(True)
         kernel.write_file("/proc/self/setgroups", "deny")
         kernel.write_file("/proc/self/uid_map", "%d %d 1" % (seen_uid, uid))

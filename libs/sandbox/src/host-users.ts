@@ -82,7 +82,7 @@ export class HostUsers {
     throw new EtudeError('SANDBOX_CAPACITY', why, { metadata: { exit: 'capacity' } });
   }
 
-  /** Maps the users into the user namespace of a nest that `starter` has started. @throws Error with advice if this is refused */
+  /** Maps the users of this block into the user namespace of a nest, which `starter` has started. @throws Error with advice if this is refused */
   async map(pid: number, starter: HostUser): Promise<void> {
     const { firstUid, firstGid, count } = this.block;
     const extents = (own: number, first: number) => [NEST_USER, own, 1, FIRST_INSIDE, first, count].map(String);

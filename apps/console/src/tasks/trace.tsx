@@ -55,7 +55,7 @@ interface Sight {
   readonly isLive: boolean;
 }
 
-/** Scrolls to the end of a running task while `isAtEnd`, and once to the chosen step of an ended task. @returns `isAtEnd` */
+/** Keeps the newest row of a running task in view, as long as `isAtEnd`. Scrolls once to the chosen step of an ended task. @returns `isAtEnd` */
 function useSight(rows: Virtualizer<HTMLDivElement, Element>, { count, at, isLive }: Sight) {
   const isAtEnd = useRef(true);
   const isPlaced = useRef(false);

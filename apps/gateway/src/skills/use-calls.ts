@@ -147,7 +147,7 @@ const WishName = z.string().regex(/^wantedSkills\/w[0-9a-f]{8,64}$/, 'must look 
 const EXAMPLE_MAX_CHARS = 16_000;
 
 /**
- * Finds a wish. It has the same readers as the resulting skill. Every caller of the tenant may read a wish without a user.
+ * Finds a wish, which has the same readers as the resulting skill. If the wish has no user, every caller of the tenant may read it.
  *
  * @throws EtudeError NOT_FOUND
  */

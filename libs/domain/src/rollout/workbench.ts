@@ -251,7 +251,7 @@ export class Workbench {
 
 function lost(why: string): CellValue & { readonly lost: string } {
   const text =
-    `The sandbox was lost: ${why}. A new one has the task's files again, and the values of the scratchpad that could be kept. ` +
-    'Other names, and files that you wrote, are gone.';
+    `The sandbox was lost: ${why}. A new sandbox has the task's files again, and the values of the scratchpad that could be kept. ` +
+    'All other variables, and the files that you wrote, are gone.';
   return { text, success: false, lost: why };
 }

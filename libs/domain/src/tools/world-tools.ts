@@ -78,7 +78,7 @@ export function worldTools({ move, world: usual }: WorldParts): readonly ToolDef
       'Meets somebody within 2 cells. To rest with an innkeeper restores all stamina; to rest with "self" restores 0.10. A guide tells where a resource is.',
       {
         name: z.string().min(1).max(200).describe('A name from nearby_agents, or "self".'),
-        message: z.string().max(2_000).default('').describe('What to say, such as the resource that a guide is asked for.'),
+        message: z.string().max(2_000).default('').describe('What to say. To a guide, say which resource you look for.'),
         action: z.enum(ACTIONS).default('talk'),
       },
       z.strictObject({ reply: z.string(), stamina: Stamina }),

@@ -1,4 +1,4 @@
-/** Bits of a code. That is 128 bytes, where a vector of 384 numbers has 1,536. */
+/** Number of bits in the code of a vector. These are 128 bytes; a vector of 384 numbers has 1,536. */
 export const CODE_BITS = 1_024;
 /** Smallest angle, as a share of half a turn. Below it rounding decides the bits. */
 const ANGLE_MIN = 0.01;

@@ -25,7 +25,7 @@ export interface PodKind {
   readonly controller: string;
   /** System call filter for code, in hex. */
   readonly filter: string;
-  /** Digest of the pod that the template makes, without its PodVariety and its controller. */
+  /** Digest of a pod's manifest, without the parts that differ in each pod (`PodVariety`) and without the controller. */
   readonly digest: string;
 }
 

@@ -60,7 +60,7 @@ interface Writer {
   readonly vouchedBy: string | null;
 }
 
-/** A candidate from the skill that was written for a request. Unless a reviewer asked for it, it is marked and waits for review. */
+/** A candidate made for a request. If no reviewer asked for the skill, the candidate is marked as untrusted and waits for review. */
 export function requestedSkill(wanted: WantedSkill, written: WrittenSkill, { model, scripted, at, vouchedBy }: Writer): Skill {
   const source = `wantedSkills/${wanted.id}`;
   const { code, entry_point: entryPoint, description, tests, tags } = written;

@@ -1501,7 +1501,7 @@ export type AddConversationRequest = Message$1<"etude.v1.AddConversationRequest"
   id: string;
 
   /**
-   * The owner's name for a known or new conversation, such as the id of a chat. Without id and name: a new conversation.
+   * A name that the owner gives to a known or new conversation, such as the id of a chat. Without id and name: a new conversation.
    *
    * @generated from field: string name = 5;
    */
