@@ -122,10 +122,10 @@ export function unitsConformance(
       expect(await memory.procedural.get(SCOPE, skill.name)).toMatchObject({ status: 'archived' });
     });
 
-    it('brings back the version that its skill replaced, and none that a person deprecated in the same millisecond', async ({ memory }) => {
+    it('brings back the version that its skill replaced, and none that a person deprecated with the same words', async ({ memory }) => {
       const before = (code: string) => storeAt(memory.procedural, { ...skill, code, status: 'active' });
       const old = await before('def sum_dates(xs): return 0 + sum(xs)');
-      await memory.procedural.move([moveOf(old, 'deprecated', { at: LATER })]);
+      await memory.procedural.move([moveOf(old, 'deprecated', { at: LATER, reason: 'replaced by version 3' })]);
       await before('def sum_dates(xs): return sum(xs) + 0');
       await apply(memory);
       await storeAt(memory.procedural, { ...skill, status: 'active' }, { at: LATER });
@@ -142,6 +142,24 @@ export function unitsConformance(
         [1, 'deprecated'],
       ]);
     });
+
+    for (const order of [
+      ['c1', 'c2'],
+      ['c2', 'c1'],
+    ])
+      it(`brings back the version from before two runs that are undone in the order ${order.join(', ')}`, async ({ memory }) => {
+        const learn = async (run: string, code: string, at: number) => {
+          const made = skillOf({ name: skill.name, scope: SCOPE, code, sources: skill.sources });
+          await apply(memory, undefined, { ...UNIT, run, at, pages: [], skills: [made] });
+          await storeAt(memory.procedural, { ...made, status: 'active' }, { at });
+        };
+        await storeAt(memory.procedural, { ...skill, code: 'def sum_dates(xs): return 0 + sum(xs)', status: 'active' });
+        await learn('c1', 'def sum_dates(xs): return sum(xs) + 0', LATER);
+        await learn('c2', 'def sum_dates(xs): return sum(xs) - 0', LATER + 1);
+        for (const run of order) await memory.units.undo({ ...RUN, run, agent: null, by: 'ann' });
+        const statuses = (await memory.procedural.versions(SCOPE, skill.name)).map(({ status }) => status);
+        expect(statuses).toEqual(['archived', 'archived', 'active']);
+      });
 
     it('keeps a skill that a person decided on', async ({ memory }) => {
       await apply(memory);

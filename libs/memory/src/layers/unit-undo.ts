@@ -1,6 +1,6 @@
 import { errorCode } from '@etude/contracts/errors';
 import type { Fact, Skill } from '@etude/contracts/memory';
-import { isSystemActor } from '@etude/contracts/skill-proof';
+import { isSystemActor, type SkillChange } from '@etude/contracts/skill-proof';
 import { factTime } from '@etude/domain/facts/fact-plan';
 import type { KeptFromUndo, UndoneUnit } from '@etude/domain/ports/consolidation-units';
 import { membersBack } from '@etude/domain/skills/life/merged-skills';
@@ -108,16 +108,19 @@ function changeTo(known: StoredKnownFact, next: Fact, leaves: boolean): Change {
   return leaves ? { do: 'replace', record, indexed: [], revision } : { do: 'update', record, revision };
 }
 
+const UNDID = 'undid the consolidation ';
+
+/** Whether a person made this change, other than by undoing a consolidation. */
+const isDecision = ({ by, reason }: SkillChange) => !isSystemActor(by) && !reason.startsWith(UNDID);
+
 /** Archives a proposed skill unless a person decided on it, and brings back the version that it replaced and the skills merged into it. */
 async function undoSkill(procedural: ProceduralLayer, skill: Skill, { run, at, undo }: UnitHead, told: Undoing): Promise<void> {
-  const decision = { by: undo?.by ?? 'consolidation', reason: `undid the consolidation ${run}`, at: undo?.at ?? at };
+  const decision = { by: undo?.by ?? 'consolidation', reason: `${UNDID}${run}`, at: undo?.at ?? at };
   const versions = await procedural.versions(skill.scope, skill.name);
   const found = versions.find(({ digest }) => digest === skill.digest);
   const name = `skills/${skill.name}@${found?.version ?? skill.version}`;
-  const person = found?.history?.find((change) => !isSystemActor(change.by) && change.reason !== decision.reason);
-  const edited = versions.find(
-    ({ version, history = [] }) => version > (found?.version ?? version) && history.some(({ by }) => !isSystemActor(by)),
-  );
+  const person = found?.history?.find(isDecision);
+  const edited = versions.find(({ version, history = [] }) => version > (found?.version ?? version) && history.some(isDecision));
   if (person !== undefined || edited !== undefined) {
     const reason = person === undefined ? `version ${edited?.version} follows it` : `${person.by} decided on it`;
     told.kept.push({ name, reason });
@@ -136,8 +139,18 @@ async function undoSkill(procedural: ProceduralLayer, skill: Skill, { run, at, u
 }
 
 function movesOf(found: Skill, versions: readonly Skill[], decision: Parameters<typeof moveOf>[2]) {
-  const reason = replacedReason(found.version);
-  const replaced = versions.filter(({ status, history }) => status === 'deprecated' && history?.at(-1)?.reason === reason);
-  const back = found.status === 'active' ? replaced.map((one) => moveOf(one, 'active', decision)) : [];
-  return [moveOf(found, 'archived', decision), ...back];
+  const back = found.status === 'active' ? versionBefore(found, versions) : undefined;
+  return [moveOf(found, 'archived', decision), ...(back === undefined ? [] : [moveOf(back, 'active', decision)])];
+}
+
+/** The version that this version replaced last, unless somebody moved it since. If it was undone, the version before it. */
+function versionBefore({ version, history: own = [] }: Skill, versions: readonly Skill[]): Skill | undefined {
+  const since = own.find(({ to }) => to === 'active')?.at ?? 0;
+  // Version 0.1.0 gave told procedures the second reason.
+  const reasons = [replacedReason(version), `told in other words: version ${version}`];
+  const whenOf = ({ history = [] }: Skill) =>
+    history.findLast(({ at, by, to, reason }) => to === 'deprecated' && at >= since && isSystemActor(by) && reasons.includes(reason));
+  const [last] = versions.filter((one) => whenOf(one) !== undefined).toSorted((a, b) => whenOf(b)!.at - whenOf(a)!.at);
+  if (last?.status === 'archived' && last.statusReason.startsWith(UNDID)) return versionBefore(last, versions);
+  return last?.status === 'deprecated' && last.history?.at(-1) === whenOf(last) ? last : undefined;
 }
