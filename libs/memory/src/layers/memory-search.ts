@@ -55,9 +55,7 @@ export async function searchLayer(
   const looked = ranked.slice(0, wanted * TURN_RANKS).filter(({ candidate }, place) => place < wanted || candidate.kind === 'turn');
   const loaded = await loadRanked(deps.store, scope, layer, looked, query.archived === true);
   const found = query.relevantOnly ? loaded.filter(relevantTo(query.text)) : loaded;
-  const before = namedSpeakersFirst(query.text, found).slice(0, wanted);
-  const settled = newerFirst(before);
-  (globalThis as any).brk?.(before, settled);
+  const settled = newerFirst(namedSpeakersFirst(query.text, found).slice(0, wanted));
   const best = query.rerank ? await rerank(deps, query.text, settled) : settled;
   return query.explain ? withReasons(best, deps.embedder.profile).slice(0, query.limit) : best.slice(0, query.limit);
 }
@@ -117,28 +115,21 @@ function namedSpeakersFirst(text: string, found: readonly RankedRecord[]): reado
 /** No fact loses more places to newer facts. So a query with the words of an older fact still finds it among the first five. */
 const PLACES_LOST_MAX = 3;
 
-/** Moves up to three unsettled facts, newest first, before each older fact that they may replace, and gives them its score. */
+/** Moves each unsettled fact before the older facts that it may replace, and gives it the score of the first of these. */
 function newerFirst(found: readonly RankedRecord[]): readonly RankedRecord[] {
-  const unsettled = found
-    .filter(({ record }) => record.fields.status === 'unsettled')
-    .toSorted((a, b) => newestFirst(a.record, b.record))
-    .map((one) => ({ one, near: parseBody<Fact>(one.record).value.unsettled ?? [] }));
   const ranked = [...found];
-  const lost = new Map<string, number>();
-  const add = ({ record }: RankedRecord, places: number) => lost.set(nameOf(record), (lost.get(nameOf(record)) ?? 0) + places);
-  for (const { record: older } of found) {
-    if (older.kind !== 'fact') continue;
-    for (const { one } of unsettled.filter(({ near }) => near.includes(older.key))) {
-      const to = ranked.findIndex(({ record }) => record === older);
-      const from = ranked.findIndex(({ record }) => record === one.record);
-      const passed = ranked.slice(to, from);
-      if (passed.length === 0 || passed.some(({ record }) => lost.get(nameOf(record))! >= PLACES_LOST_MAX)) continue;
-      for (const hit of passed) add(hit, 1);
-      add(one, -passed.length);
-      const { score } = passed[0]!;
-      const [moved] = ranked.splice(from, 1);
-      ranked.splice(to, 0, { ...moved!, score, explanation: { ...one.explanation, unsettled: 1 } });
-    }
+  const lost = new Map<RankedRecord, number>();
+  for (const one of found) {
+    if (one.record.fields.status !== 'unsettled') continue;
+    const near = parseBody<Fact>(one.record).value.unsettled ?? [];
+    const from = ranked.indexOf(one);
+    const to = ranked.slice(0, from).findIndex((hit) => hit.record.kind === 'fact' && near.includes(hit.record.key));
+    const passed = to < 0 ? [] : ranked.slice(to, from);
+    if (passed.length === 0 || passed.some((hit) => lost.get(hit) === PLACES_LOST_MAX)) continue;
+    for (const hit of passed) lost.set(hit, (lost.get(hit) ?? 0) + 1);
+    const { score } = passed[0]!;
+    ranked.splice(from, 1);
+    ranked.splice(to, 0, { ...one, score, explanation: { ...one.explanation, unsettled: 1 } });
   }
   return ranked;
 }
