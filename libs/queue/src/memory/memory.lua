@@ -102,9 +102,11 @@ function scripts.chargeSettling()
   return redis.call('HINCRBY', KEYS[1], 'promptTokens', ARGV[1])
 end
 
--- Releases the lease if this holder has it, and stores why the work failed. KEYS settling, lease. ARGV holder, failure or ''.
+-- Releases the lease, and stores why the work failed, unless another holder has the lease. KEYS settling, lease. ARGV holder, failure or ''.
 function scripts.endSettling()
-  if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+  local held = redis.call('GET', KEYS[2])
+  if held and held ~= ARGV[1] then return 0 end
+  redis.call('DEL', KEYS[2])
   if ARGV[2] == '' then return redis.call('HDEL', KEYS[1], 'failure') end
   return redis.call('HSET', KEYS[1], 'failure', ARGV[2])
 end

@@ -25,8 +25,8 @@ describe('a settling store', () => {
   it('gives the lease of a tenant to one holder at a time', async () => {
     const { store } = start();
     expect([await store.take('acme', 'a'), await store.take('acme', 'b'), await store.take('beta', 'b')]).toEqual([true, false, true]);
-    await store.end('acme', 'b', null);
-    expect(await store.take('acme', 'b')).toBe(false);
+    await store.end('acme', 'b', 'MODEL_UNAVAILABLE: late');
+    expect([await store.take('acme', 'b'), (await store.spend('acme')).failure]).toEqual([false, null]);
     await store.end('acme', 'a', 'MODEL_UNAVAILABLE: gone');
     expect(await store.take('acme', 'b')).toBe(true);
     expect((await store.spend('acme')).failure).toBe('MODEL_UNAVAILABLE: gone');
