@@ -163,7 +163,7 @@ const remembers = {
 const memory = () => Promise.resolve({ episodic: remembers, semantic: remembers, procedural: { search: () => Promise.resolve([]) } });
 const skillPath = (tenant: string, name: string) => `/instances/${tenant}/providers/Etude.Skill/skills/${name}`;
 
-/** The tools, with fakes for what they use. `run` returns the result of code. */
+/** The tools over fakes. `run` returns the result of the code that a tool executes. */
 export function startTools(skills: Skill[] = [], run: (run: SandboxRun) => Partial<RunResult> = () => ({ value: {} })) {
   const fake = new FakeSkills(skills);
   const sandboxes = new FakeSandboxes(run);

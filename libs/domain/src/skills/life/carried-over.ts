@@ -71,7 +71,7 @@ function requireNewest(name: string, baseVersion: number, versions: readonly Ski
   throw new EtudeError('ABORTED', why, { field: 'base_version' });
 }
 
-/** Adds what carries over from earlier versions, whoever edits. @param versions all versions of this name that the owner has, newest first */
+/** Adds the held-out tests of the newest version, and keeps tests hidden that an earlier version hid. @param versions of the owner, newest first */
 export function withCarriedTests(skill: Skill, versions: readonly Skill[]): Skill {
   const heldOut = joinedTests(versions[0]?.heldOut, skill.heldOut);
   const hidden = new Set(versions.filter(hasHiddenTests).flatMap((version) => version.tests.map(canonicalJson)));
